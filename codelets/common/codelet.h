@@ -1,0 +1,60 @@
+/* The registry of codelets and what their StarPU glue shares. Used by src/plan, which submits, and by codelet.c files. */
+#ifndef ZLG_COMMON_CODELET_H
+#define ZLG_COMMON_CODELET_H
+
+#include <stddef.h>
+
+#include "codelets/common/starpu_compat.h"
+#include "codelets/common/task.h"
+
+#define ZLG_ON_CPU 1u
+#define ZLG_ON_OPENCL 2u
+#define ZLG_ON_CUDA 4u
+
+struct zlg_codelet {
+  const char *name;
+  unsigned backends;
+  struct starpu_codelet *codelet;
+  void (*count)(const void *args, struct zlg_count *count);
+  uint32_t (*footprint)(const void *args);
+  /* Makes the program for these arguments ready on every device of the kinds that run, so that no task meets a compiler
+   * or its errors: called by the plan before the first task. ZLG_OK, or a code with `message` filled in. NULL: nothing. */
+  int (*prepare)(const void *args, char *message, size_t message_bytes);
+};
+
+#define ZLG_CODELET(name, backends)                                                                                    \
+  extern struct starpu_codelet zlg_##name##_codelet;                                                                   \
+  void zlg_##name##_count(const void *args, struct zlg_count *count);                                                  \
+  uint32_t zlg_##name##_footprint(const void *args);                                                                   \
+  int zlg_##name##_prepare(const void *args, char *message, size_t message_bytes);                                     \
+  extern const struct zlg_codelet zlg_codelet_##name;
+#include "codelets/ops.def"
+#undef ZLG_CODELET
+
+/* All of them, in the order of ops.def; NULL past the last. */
+const struct zlg_codelet *zlg_codelet_at(int index);
+/* The row whose StarPU codelet this is, NULL if none. */
+const struct zlg_codelet *zlg_codelet_of(const struct starpu_codelet *codelet);
+
+/* Seconds on a monotonic clock. */
+double zlg_clock(void);
+
+/* Scratch memory of the calling worker thread, 64-byte aligned, valid until the thread's next call; freed with the thread.
+ * NULL when there is no memory. */
+void *zlg_scratch(size_t bytes);
+
+/* The performance model that every codelet's `model` points to: analytic from count(), corrected by what was measured in
+ * this process (zlg_model_learn), so that an uncalibrated machine starts sensibly and improves as it runs. */
+#define ZLG_MODEL(name_)                                                                                               \
+  {                                                                                                                    \
+    .type = STARPU_PER_ARCH, .symbol = "zlg_" #name_, .arch_cost_function = zlg_model_microseconds,                    \
+    .footprint = zlg_model_footprint                                                                                   \
+  }
+double zlg_model_microseconds(struct starpu_task *task, struct starpu_perfmodel_arch *arch, unsigned implementation);
+uint32_t zlg_model_footprint(struct starpu_task *task);
+/* Predicted seconds of one task with these arguments on a worker kind. */
+double zlg_model_seconds(const struct zlg_codelet *codelet, const void *args, zlg_worker_kind kind);
+/* A task ran for `seconds` on a worker of that kind. */
+void zlg_model_learn(const struct zlg_codelet *codelet, const void *args, zlg_worker_kind kind, double seconds);
+
+#endif

@@ -1,0 +1,68 @@
+/* Matrices: views of the caller's memory, or files. A matrix owns nothing it was not asked to own. */
+#ifndef ZELLIGE_MATRIX_H
+#define ZELLIGE_MATRIX_H
+
+#include "zellige/context.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct zlg_matrix zlg_matrix;
+
+/* A view of rows x columns elements in the caller's memory, which stays the caller's and must outlive the view and
+ * every request that uses it. ld counts elements (see zlg_order). data may be NULL where rows or columns is 0.
+ * Errors: ZLG_EINVAL (negative sizes, ld too small, unaligned data), ZLG_EOVERFLOW, ZLG_ENOMEM. */
+ZLG_API int zlg_matrix_wrap(zlg_context *context, zlg_matrix **matrix, zlg_type type, int64_t rows, int64_t columns,
+                            zlg_order order, int64_t ld, void *data);
+/* The same, read-only: as an output it is refused (ZLG_EREADONLY). */
+ZLG_API int zlg_matrix_wrap_const(zlg_context *context, zlg_matrix **matrix, zlg_type type, int64_t rows,
+                                  int64_t columns, zlg_order order, int64_t ld, const void *data);
+
+/* Opens a NumPy file (versions 1.0 to 3.0, little endian, '<f4' or '<f8', C or Fortran order, one or two dimensions; a
+ * one-dimensional array of n is n x 1) for reading. Nothing is loaded. Errors: ZLG_ENOENT, ZLG_EIO, ZLG_EFORMAT
+ * (truncated, foreign, another type: the message says what was found and expected). */
+ZLG_API int zlg_matrix_open_npy(zlg_context *context, zlg_matrix **matrix, const char *path);
+
+/* Creates a NumPy file of the final size, for writing. It is written under a temporary name beside `path` and takes its
+ * name in zlg_matrix_close(); until then `path` is untouched, and a run that ends otherwise leaves no file that looks
+ * complete. A file that exists already is replaced then. Errors: ZLG_EIO, ZLG_ENOSPC (space is reserved at once). */
+ZLG_API int zlg_matrix_create_npy(zlg_context *context, zlg_matrix **matrix, const char *path, zlg_type type,
+                                  int64_t rows, int64_t columns, zlg_order order);
+
+/* Raw binary, native byte order, the elements from byte `offset` on with leading dimension ld (0: the least). The file
+ * must hold them all (ZLG_EFORMAT, with both sizes). */
+ZLG_API int zlg_matrix_open_raw(zlg_context *context, zlg_matrix **matrix, const char *path, zlg_type type, int64_t rows,
+                                int64_t columns, zlg_order order, int64_t ld, int64_t offset);
+ZLG_API int zlg_matrix_create_raw(zlg_context *context, zlg_matrix **matrix, const char *path, zlg_type type,
+                                  int64_t rows, int64_t columns, zlg_order order);
+
+/* Finishes a created file: flushed to the disk and given its name. A created matrix that is released without it is
+ * removed. For other matrices it does nothing. Errors: ZLG_EIO, ZLG_ENOSPC, ZLG_ESTATE (a request still writes it). */
+ZLG_API int zlg_matrix_close(zlg_matrix *matrix);
+
+/* Gives the matrix back; NULL is allowed. Operators and requests that use it keep it alive. */
+ZLG_API void zlg_matrix_release(zlg_matrix *matrix);
+
+typedef struct zlg_matrix_info {
+  zlg_type type;
+  int64_t rows, columns;
+  zlg_order order;
+  int64_t ld;
+  int writable;
+  void *data;       /* NULL for a file */
+  const char *path; /* NULL for memory */
+} zlg_matrix_info;
+ZLG_API int zlg_matrix_get_info(const zlg_matrix *matrix, zlg_matrix_info *info);
+
+/* Copies the block of rows [row, row + rows) and columns [column, column + columns) to or from the caller's memory
+ * (same type; order and ld are the block's). Works for memory and files. Errors: ZLG_EINVAL, ZLG_EIO, ZLG_EREADONLY. */
+ZLG_API int zlg_matrix_read(const zlg_matrix *matrix, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                            zlg_order order, int64_t ld, void *block);
+ZLG_API int zlg_matrix_write(zlg_matrix *matrix, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                             zlg_order order, int64_t ld, const void *block);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
