@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "zellige/version.h"
+#include "zellige/status.h"
 
 #ifdef __cplusplus
 extern "C" {
