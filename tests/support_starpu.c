@@ -1,0 +1,39 @@
+/* StarPU's own start in tests: see the header. */
+#include "tests/support_starpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void zlg_test_starpu_conf(struct starpu_conf *conf) {
+  starpu_conf_init(conf);
+  conf->precedence_over_environment_variables = 1;
+  conf->ncpus = zlg_test_cpu_workers();
+  conf->nopencl = zlg_test_opencl_workers();
+  conf->ncuda = 0;
+#ifdef HAVE_STRUCT_STARPU_CONF_CATCH_SIGNALS
+  conf->catch_signals = 0;
+#endif
+}
+
+void zlg_test_starpu_init(void) {
+  struct starpu_conf conf;
+  zlg_test_starpu_conf(&conf);
+  int status = starpu_init(&conf);
+  if (status != 0) {
+    fprintf(stderr, "starpu_init returned %d\n", status);
+    exit(1);
+  }
+  unsigned cpus = starpu_cpu_worker_get_count(), devices = starpu_opencl_worker_get_count();
+  if (cpus != (unsigned)zlg_test_cpu_workers() || devices != (unsigned)zlg_test_opencl_workers()) {
+    fprintf(stderr, "this mode wants %d CPU and %d OpenCL workers and StarPU gave %u and %u\n", zlg_test_cpu_workers(),
+            zlg_test_opencl_workers(), cpus, devices);
+    exit(1);
+  }
+}
+
+int zlg_test_starpu_worker(zlg_worker_kind kind, int index) {
+  enum starpu_worker_archtype type = kind == ZLG_WORKER_OPENCL ? STARPU_OPENCL_WORKER
+                                     : kind == ZLG_WORKER_CUDA ? STARPU_CUDA_WORKER
+                                                               : STARPU_CPU_WORKER;
+  return starpu_worker_get_by_type(type, index);
+}
