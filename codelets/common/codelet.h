@@ -11,10 +11,19 @@
 #define ZLG_ON_OPENCL 2u
 #define ZLG_ON_CUDA 4u
 
+/* One buffer of a task where it lies in the machine's memory; ld counts elements, 0 for vectors. */
+struct zlg_operand {
+  void *data;
+  int64_t ld;
+};
+
 struct zlg_codelet {
   const char *name;
   unsigned backends;
   struct starpu_codelet *codelet;
+  /* The CPU implementation without StarPU, buffers in the codelet's order: what the codelet's own CPU function calls, and
+   * what small problems call at once in the caller's thread. ZLG_OK or ZLG_ENOMEM (scratch). */
+  int (*cpu)(const void *args, const struct zlg_operand *operands);
   void (*count)(const void *args, struct zlg_count *count);
   uint32_t (*footprint)(const void *args);
   /* Makes the program for these arguments ready on every device of the kinds that run, so that no task meets a compiler

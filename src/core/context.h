@@ -1,0 +1,25 @@
+/* The inside of a context. Contexts are cheap: the runtime under them is one per process (runtime.h). */
+#ifndef ZLG_CORE_CONTEXT_H
+#define ZLG_CORE_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "zellige/context.h"
+
+struct zlg_context {
+  atomic_int references;
+  zlg_context_options options; /* as given, defaults filled in; strings are not kept */
+  zlg_runtime_mode mode;       /* OWN or SHARED */
+  int64_t memory_limit;
+  int worker_count;
+  zlg_worker_info *workers;    /* names owned */
+  int worker_index[128];       /* StarPU's worker number -> index in workers, -1 none */
+  int memory_nodes;
+  int kinds[4];                /* number of workers by zlg_worker_kind */
+  char scheduler[64], starpu_version[32], model_directory[512], worker_warning[256];
+};
+
+zlg_context *zlg_context_retain(zlg_context *context);
+
+#endif

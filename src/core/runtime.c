@@ -1,0 +1,313 @@
+/* Starts, shares, pauses and stops StarPU. StarPU aborts on some misuse (an unwritable model directory) and falls back in
+ * silence on others (an unknown scheduler): both are checked here before it is asked to start. */
+#include "src/core/runtime.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codelets/common/starpu_compat.h"
+#include "src/core/error.h"
+#include "src/core/machine.h"
+#include "src/core/memory.h"
+
+/* Everything about the one StarPU of this process, under one lock. */
+static struct {
+  pthread_mutex_t lock;
+  int owners;      /* OWN contexts; StarPU is ours while > 0 */
+  int active;      /* requests under way of OWN contexts */
+  int cpu_workers, opencl_workers, cuda_workers; /* as the first OWN context asked */
+  char scheduler[64];
+  int64_t bus_in[STARPU_MAXNODES], bus_out[STARPU_MAXNODES];
+} runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+int zlg_runtime_cpu_worker_limit(void) { return STARPU_MAXCPUS; }
+
+/* ---- what StarPU would not tell --------------------------------------------------------------------------------- */
+
+static struct starpu_sched_policy *policy_by_name(const char *name) {
+  struct starpu_sched_policy **policies = starpu_sched_get_predefined_policies();
+  for (; *policies; policies++)
+    if (strcmp((*policies)->policy_name, name) == 0) return *policies;
+  return NULL;
+}
+
+static int unknown_scheduler(const char *where, const char *name) {
+  char known[ZLG_MESSAGE_BYTES / 2] = "";
+  for (struct starpu_sched_policy **p = starpu_sched_get_predefined_policies(); *p; p++) {
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s%s", used ? " " : "", (*p)->policy_name);
+  }
+  return zlg_fail(NULL, ZLG_EINVAL, "%s = \"%s\" is no scheduler of this StarPU; known: %s", where, name, known);
+}
+
+static const char *nonempty_env(const char *name) {
+  const char *value = getenv(name);
+  return value && *value ? value : NULL;
+}
+
+/* Where StarPU keeps its models: the same choice as its own common/utils.c makes. */
+static void model_directory(char *path, size_t bytes) {
+  const char *given = nonempty_env("STARPU_PERF_MODEL_DIR");
+  if (given) {
+    snprintf(path, bytes, "%s", given);
+    return;
+  }
+  const char *home = NULL;
+  const char *const names[] = {"XDG_CACHE_HOME", "STARPU_HOME", "HOME", "TMPDIR", "TEMP", "TMP"};
+  for (size_t i = 0; !home && i < sizeof names / sizeof *names; i++) home = nonempty_env(names[i]);
+  snprintf(path, bytes, "%s/.starpu/sampling", home ? home : "/tmp");
+}
+
+/* Makes the directory as StarPU would, so that a failure is ours to report and not StarPU's to abort on. */
+static int make_model_directory(const char *path) {
+  char part[512];
+  snprintf(part, sizeof part, "%s", path);
+  for (char *slash = part + 1; *slash; slash++) {
+    if (*slash != '/') continue;
+    *slash = '\0';
+    (void)mkdir(part, 0777);
+    *slash = '/';
+  }
+  (void)mkdir(part, 0777);
+  struct stat status;
+  int error = 0;
+  if (stat(path, &status) != 0) error = errno;
+  else if (!S_ISDIR(status.st_mode)) error = ENOTDIR;
+  else if (access(path, W_OK | X_OK) != 0) error = errno;
+  if (!error) return ZLG_OK;
+  return zlg_fail(NULL, ZLG_ERUNTIME,
+                  "the directory of StarPU's performance models, %s, cannot be written: %s; set STARPU_HOME or "
+                  "STARPU_PERF_MODEL_DIR to one that can",
+                  path, strerror(error));
+}
+
+/* ---- starting it ------------------------------------------------------------------------------------------------ */
+
+static int env_number(const char *name) {
+  const char *text = nonempty_env(name);
+  return text ? atoi(text) : -1;
+}
+
+static int choose(int option, const char *env) { return option >= 0 ? option : env_number(env); }
+
+static int check_cpu_workers(int asked) {
+  int cores = zlg_machine_get()->cores;
+  int most = cores < STARPU_MAXCPUS ? cores : STARPU_MAXCPUS;
+  if (asked <= most) return ZLG_OK;
+  return zlg_fail(NULL, ZLG_EINVAL,
+                  "cpu_workers = %d; at most %d can be had: the machine has %d core%s for this process and StarPU was "
+                  "compiled for %d%s",
+                  asked, most, cores, cores == 1 ? "" : "s", STARPU_MAXCPUS,
+                  STARPU_MAXCPUS < cores ? " (./bootstrap starpu builds one for more)" : "");
+}
+
+static int fill_conf(struct starpu_conf *conf, const zlg_context_options *options) {
+  starpu_conf_init(conf);
+#ifdef HAVE_STRUCT_STARPU_CONF_CATCH_SIGNALS
+  conf->catch_signals = 0;
+#endif
+  bool explicit = options->cpu_workers >= 0 || options->opencl_workers >= 0 || options->cuda_workers >= 0;
+  if (explicit) {
+    /* Then StarPU reads none of these from the environment, so those not given are taken from there here. */
+    conf->precedence_over_environment_variables = 1;
+    conf->ncpus = choose(options->cpu_workers, "STARPU_NCPU");
+    conf->nopencl = choose(options->opencl_workers, "STARPU_NOPENCL");
+    conf->ncuda = choose(options->cuda_workers, "STARPU_NCUDA");
+  }
+  int status = check_cpu_workers(options->cpu_workers);
+  if (status != ZLG_OK) return status;
+
+  const char *env_policy = nonempty_env("STARPU_SCHED");
+  if (options->scheduler) {
+    conf->sched_policy = policy_by_name(options->scheduler); /* a pointer outranks the environment */
+    if (!conf->sched_policy) return unknown_scheduler("scheduler", options->scheduler);
+  } else if (env_policy) {
+    if (!policy_by_name(env_policy)) return unknown_scheduler("STARPU_SCHED (environment)", env_policy);
+  } else {
+    bool cpu_only = options->opencl_workers == 0 && options->cuda_workers == 0;
+    conf->sched_policy = policy_by_name(cpu_only ? "lws" : "dmdas");
+  }
+  return ZLG_OK;
+}
+
+/* Loading an OpenCL driver may hook signals (LLVM does); who owns the process keeps its own. */
+static const int kept_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2};
+#define KEPT_SIGNALS (sizeof kept_signals / sizeof *kept_signals)
+
+static int start_starpu(struct starpu_conf *conf) {
+  struct sigaction kept[KEPT_SIGNALS];
+  for (size_t i = 0; i < KEPT_SIGNALS; i++) sigaction(kept_signals[i], NULL, &kept[i]);
+  int code = starpu_init(conf);
+  for (size_t i = 0; i < KEPT_SIGNALS; i++) sigaction(kept_signals[i], &kept[i], NULL);
+  if (code == -ENODEV) return zlg_fail(NULL, ZLG_ENODEV, "StarPU found no worker: no CPU core, OpenCL or CUDA device was left by the options and the environment");
+  if (code != 0) return zlg_fail(NULL, ZLG_ERUNTIME, "starpu_init: %s", strerror(-code));
+  return ZLG_OK;
+}
+
+static int start_own(zlg_context *context) {
+  const zlg_context_options *options = &context->options;
+  struct starpu_conf conf;
+  int status = fill_conf(&conf, options);
+  if (status == ZLG_OK) status = make_model_directory(context->model_directory);
+  if (status == ZLG_OK) status = start_starpu(&conf);
+  if (status != ZLG_OK) return status;
+  if (starpu_memory_nodes_get_count() > 1) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+  runtime.cpu_workers = options->cpu_workers;
+  runtime.opencl_workers = options->opencl_workers;
+  runtime.cuda_workers = options->cuda_workers;
+  snprintf(runtime.scheduler, sizeof runtime.scheduler, "%s", starpu_sched_ctx_get_sched_policy(0)->policy_name);
+  starpu_pause();
+  return ZLG_OK;
+}
+
+/* A further OWN context takes the StarPU that runs; it may repeat what was asked, or ask nothing. */
+static int join_own(const zlg_context_options *options) {
+  const struct {
+    const char *name;
+    int asked, has;
+  } numbers[] = {{"cpu_workers", options->cpu_workers, runtime.cpu_workers},
+                 {"opencl_workers", options->opencl_workers, runtime.opencl_workers},
+                 {"cuda_workers", options->cuda_workers, runtime.cuda_workers}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (numbers[i].asked >= 0 && numbers[i].asked != numbers[i].has)
+      return zlg_fail(NULL, ZLG_ESTATE, "%s = %d, but another context of this process has started StarPU with %d (-1: all)",
+                      numbers[i].name, numbers[i].asked, numbers[i].has);
+  if (options->scheduler && strcmp(options->scheduler, runtime.scheduler) != 0) {
+    if (!policy_by_name(options->scheduler)) return unknown_scheduler("scheduler", options->scheduler);
+    return zlg_fail(NULL, ZLG_ESTATE, "scheduler = \"%s\", but another context of this process has started StarPU with \"%s\"",
+                    options->scheduler, runtime.scheduler);
+  }
+  return ZLG_OK;
+}
+
+static int resolve_mode(zlg_context *context) {
+  bool foreign = runtime.owners == 0 && starpu_is_initialized();
+  context->mode = context->options.mode;
+  if (context->mode == ZLG_RUNTIME_AUTO) context->mode = foreign ? ZLG_RUNTIME_SHARED : ZLG_RUNTIME_OWN;
+  if (context->mode == ZLG_RUNTIME_OWN && foreign)
+    return zlg_fail(NULL, ZLG_ESTATE, "mode = OWN, but the application has started StarPU itself: use SHARED or AUTO");
+  if (context->mode == ZLG_RUNTIME_SHARED && !foreign)
+    return zlg_fail(NULL, ZLG_ESTATE, "mode = SHARED, but %s",
+                    runtime.owners ? "it is Zellige that has started StarPU, for an OWN context of this process"
+                                   : "StarPU is not running: call starpu_init() before, or use OWN or AUTO");
+  return ZLG_OK;
+}
+
+/* ---- what was obtained ------------------------------------------------------------------------------------------ */
+
+static int worker_kind(int id) {
+  switch (starpu_worker_get_type(id)) {
+  case STARPU_CPU_WORKER: return ZLG_WORKER_CPU;
+  case STARPU_OPENCL_WORKER: return ZLG_WORKER_OPENCL;
+  case STARPU_CUDA_WORKER: return ZLG_WORKER_CUDA;
+  default: return 0;
+  }
+}
+
+static int describe_workers(zlg_context *context) {
+  int count = (int)starpu_worker_get_count();
+  context->workers = zlg_calloc((size_t)(count ? count : 1), sizeof *context->workers);
+  if (!context->workers) return zlg_fail(NULL, ZLG_ENOMEM, "no memory for the list of %d workers", count);
+  int slots = (int)(sizeof context->worker_index / sizeof *context->worker_index);
+  for (int id = 0; id < slots; id++) context->worker_index[id] = -1;
+  for (int id = 0; id < count && id < slots; id++) {
+    int kind = worker_kind(id);
+    if (!kind) continue;
+    char name[128] = "";
+    starpu_worker_get_name(id, name, sizeof name);
+    char *kept = zlg_strdup(name);
+    if (!kept) return zlg_fail(NULL, ZLG_ENOMEM, "no memory for the name of worker %d", id);
+    context->worker_index[id] = context->worker_count;
+    context->workers[context->worker_count++] =
+        (zlg_worker_info){(zlg_worker_kind)kind, id, (int)starpu_worker_get_memory_node((unsigned)id), kept};
+    context->kinds[kind]++;
+  }
+  return ZLG_OK;
+}
+
+static void describe(zlg_context *context) {
+  int major, minor, release;
+  starpu_get_version(&major, &minor, &release);
+  snprintf(context->starpu_version, sizeof context->starpu_version, "%d.%d.%d", major, minor, release);
+  snprintf(context->scheduler, sizeof context->scheduler, "%s", starpu_sched_ctx_get_sched_policy(0)->policy_name);
+  context->memory_nodes = (int)starpu_memory_nodes_get_count();
+  int cores = zlg_machine_get()->cores;
+  if (STARPU_MAXCPUS < cores)
+    snprintf(context->worker_warning, sizeof context->worker_warning,
+             "this StarPU (%s) was compiled for at most %d CPU workers and the machine has %d cores; "
+             "./bootstrap starpu builds one for all of them",
+             context->starpu_version, STARPU_MAXCPUS, cores);
+}
+
+int zlg_runtime_acquire(zlg_context *context) {
+  model_directory(context->model_directory, sizeof context->model_directory);
+  pthread_mutex_lock(&runtime.lock);
+  int status = resolve_mode(context);
+  if (status == ZLG_OK && context->mode == ZLG_RUNTIME_OWN)
+    status = runtime.owners ? join_own(&context->options) : start_own(context);
+  else if (status == ZLG_OK && starpu_init(NULL) != 0)
+    status = zlg_fail(NULL, ZLG_ERUNTIME, "a reference to the application's StarPU could not be taken");
+  if (status == ZLG_OK && context->mode == ZLG_RUNTIME_OWN) runtime.owners++;
+  pthread_mutex_unlock(&runtime.lock);
+  if (status != ZLG_OK) return status;
+  status = describe_workers(context);
+  if (status != ZLG_OK) {
+    zlg_runtime_release(context);
+    return status;
+  }
+  describe(context);
+  return ZLG_OK;
+}
+
+void zlg_runtime_release(zlg_context *context) {
+  for (int i = 0; i < context->worker_count; i++) zlg_free((char *)context->workers[i].name);
+  zlg_free(context->workers);
+  pthread_mutex_lock(&runtime.lock);
+  if (context->mode == ZLG_RUNTIME_SHARED) {
+    starpu_shutdown(); /* gives the reference back */
+  } else if (--runtime.owners == 0) {
+    starpu_resume(); /* paused workers would never see the end */
+    starpu_shutdown();
+  }
+  pthread_mutex_unlock(&runtime.lock);
+}
+
+void zlg_runtime_enter(const zlg_context *context) {
+  if (context->mode != ZLG_RUNTIME_OWN) return;
+  pthread_mutex_lock(&runtime.lock);
+  if (runtime.active++ == 0) starpu_resume();
+  pthread_mutex_unlock(&runtime.lock);
+}
+
+void zlg_runtime_leave(const zlg_context *context) {
+  if (context->mode != ZLG_RUNTIME_OWN) return;
+  pthread_mutex_lock(&runtime.lock);
+  if (--runtime.active == 0) starpu_pause();
+  pthread_mutex_unlock(&runtime.lock);
+}
+
+/* ---- transfers -------------------------------------------------------------------------------------------------- */
+
+bool zlg_runtime_bus_bytes(int nodes, int64_t *in, int64_t *out) {
+  if (nodes > 1 && starpu_profiling_status_get() != STARPU_PROFILING_ENABLE) return false;
+  pthread_mutex_lock(&runtime.lock);
+  for (int bus = 0; nodes > 1 && bus < starpu_bus_get_count(); bus++) {
+    struct starpu_profiling_bus_info info;
+    if (starpu_bus_get_profiling_info(bus, &info) != 0) continue; /* reading resets StarPU's counters: ours keep the sum */
+    int from = starpu_bus_get_src(bus), to = starpu_bus_get_dst(bus);
+    if (from >= 0 && from < STARPU_MAXNODES) runtime.bus_out[from] += info.transferred_bytes;
+    if (to >= 0 && to < STARPU_MAXNODES) runtime.bus_in[to] += info.transferred_bytes;
+  }
+  for (int node = 0; node < nodes && node < STARPU_MAXNODES; node++) {
+    in[node] = runtime.bus_in[node];
+    out[node] = runtime.bus_out[node];
+  }
+  pthread_mutex_unlock(&runtime.lock);
+  return true;
+}
