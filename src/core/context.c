@@ -38,6 +38,8 @@ static int check_options(const zlg_context_options *o) {
   return ZLG_OK;
 }
 
+static atomic_uint_fast64_t serials;
+
 int zlg_context_create(zlg_context **context, const zlg_context_options *options) {
   if (!context) return zlg_fail(NULL, ZLG_EINVAL, "context is NULL, expected where to put the new context");
   *context = NULL;
@@ -53,6 +55,7 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
     return zlg_fail(NULL, ZLG_ENOMEM, "no memory for a context");
   }
   atomic_init(&made->references, 1);
+  made->serial = atomic_fetch_add(&serials, 1) + 1;
   made->options = *options;
   if (made->options.direct_seconds < 0) made->options.direct_seconds = 50e-6;
   made->memory_limit = options->memory_limit ? options->memory_limit : zlg_machine_get()->memory_bytes / 8;
@@ -66,6 +69,8 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
   *context = made;
   return ZLG_OK;
 }
+
+uint64_t zlg_context_serial(const zlg_context *context) { return context->serial; }
 
 zlg_context *zlg_context_retain(zlg_context *context) {
   atomic_fetch_add(&context->references, 1);

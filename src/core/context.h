@@ -9,6 +9,7 @@
 
 struct zlg_context {
   atomic_int references;
+  uint64_t serial; /* see zlg_context_serial() */
   zlg_context_options options; /* as given, defaults filled in; strings are not kept */
   zlg_runtime_mode mode;       /* OWN or SHARED */
   int64_t memory_limit;
