@@ -80,6 +80,11 @@ int zlg_fail_errno(const zlg_context *context, int error, const char *format, ..
   return zlg_fail(context, status_of(error), "%s: %s", text, words);
 }
 
+const char *zlg_path_tail(const char *path) {
+  size_t length = strlen(path), most = 500;
+  return length > most ? path + length - most : path;
+}
+
 const char *zlg_context_message(const zlg_context *context) {
   if (context) {
     struct slot *slot = find(zlg_context_serial(context));

@@ -8,11 +8,11 @@
 #include "zellige/matrix.h"
 
 /* A file format: what src/io implements once per format. Offsets and lengths are those of the payload, in bytes; the
- * matrix layer turns blocks into them. Each returns ZLG_OK or a code with the message set (zlg_fail on matrix->context).
- * Read and write are called from several threads at once. */
+ * matrix layer turns blocks into them. Each returns ZLG_OK or a code with the message set (zlg_fail on
+ * matrix->context). Read and write are called from several threads at once. */
 struct zlg_store_ops {
   int (*read)(const zlg_matrix *matrix, int64_t offset, int64_t bytes, void *to);
-  int (*write)(zlg_matrix *matrix, int64_t offset, int64_t bytes, const void *from);
+  int (*write)(zlg_matrix *matrix, int64_t offset, int64_t bytes, const void *from); /* NULL for read-only stores */
   int (*close)(zlg_matrix *matrix);    /* finish: sync, rename; NULL for read-only stores */
   void (*release)(zlg_matrix *matrix); /* give up: close descriptors, remove what is unfinished, free `store` */
 };
@@ -25,22 +25,25 @@ struct zlg_matrix {
   zlg_order order;
   int64_t ld;
   bool writable;
-  void *data; /* memory; NULL for a store (or an empty view) */
+  void *data;                      /* memory; NULL for a store (or an empty view) */
   const struct zlg_store_ops *ops; /* NULL for memory */
   void *store;                     /* the store's own state */
+  uint64_t device, inode;          /* of the store's file: what makes two of them the same */
   char *path;                      /* as the caller gave it, NULL for memory */
   atomic_int writers;              /* requests under way that write it */
 };
 
-/* Validates shape, type, order and ld (ld 0: the least) and makes the object; shared by memory and stores. `what` names the
- * argument in messages. */
-int zlg_matrix_new(zlg_context *context, zlg_matrix **matrix, zlg_type type, int64_t rows, int64_t columns,
-                   zlg_order order, int64_t ld);
+/* Validates shape, type, order and ld and makes the object, read-only and without data; shared by memory and stores.
+ * The span in bytes is known to fit in 64 bits then. `what` is the public function, for messages. */
+int zlg_matrix_new(zlg_context *context, const char *what, zlg_matrix **matrix, zlg_type type, int64_t rows,
+                   int64_t columns, zlg_order order, int64_t ld);
 zlg_matrix *zlg_matrix_retain(zlg_matrix *matrix);
+/* The least ld that zlg_matrix_new() accepts and is not 0. */
+int64_t zlg_matrix_least_ld(int64_t rows, int64_t columns, zlg_order order);
 /* Bytes from the first element to the end of the last one; 0 when empty. Never overflows for a matrix that exists. */
 int64_t zlg_matrix_span(const zlg_matrix *matrix);
-/* True when a write to `output` could change what is read from `input`: memory ranges that meet (exact for two views with
- * one ld and order: interleaved columns of one array do not overlap), or the same file. */
+/* True when a write to `output` could change what is read from `input`: memory ranges that meet (exact for two views
+ * with one ld: interleaved columns of one array do not overlap), or the same file. */
 bool zlg_matrix_overlaps(const zlg_matrix *output, const zlg_matrix *input);
 
 #endif
