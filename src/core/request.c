@@ -1,0 +1,283 @@
+/* Requests: driving, waiting, cancelling, reporting. A request waits for its own tasks only; nothing here asks StarPU to wait
+ * for all. */
+#include "src/core/request.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "codelets/common/codelet.h"
+#include "src/core/memory.h"
+#include "src/core/runtime.h"
+
+#define TICK_SECONDS 0.1
+
+static void destroy(zlg_request *request) {
+  zlg_free(request->worker_reports);
+  zlg_free(request->trace);
+  zlg_free(request->tallies);
+  pthread_cond_destroy(&request->changed);
+  pthread_mutex_destroy(&request->lock);
+  zlg_context_release(request->context);
+  zlg_free(request);
+}
+
+static zlg_request *make(zlg_context *context) {
+  zlg_request *request = zlg_calloc(1, sizeof *request);
+  if (!request) return NULL;
+  size_t workers = (size_t)context->worker_count + 1;
+  request->context = zlg_context_retain(context);
+  request->tallies = zlg_calloc(workers, sizeof *request->tallies);
+  request->worker_reports = zlg_calloc(workers, sizeof *request->worker_reports);
+  pthread_mutex_init(&request->lock, NULL);
+  pthread_condattr_t monotonic;
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&request->changed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
+  if (request->tallies && request->worker_reports) return request;
+  destroy(request);
+  return NULL;
+}
+
+/* ---- progress --------------------------------------------------------------------------------------------------- */
+
+static void fill_progress(zlg_request *request, zlg_progress *progress) {
+  static _Thread_local double shares[sizeof request->context->worker_index / sizeof(int)];
+  double seconds = (request->done ? request->end : zlg_clock()) - request->begin;
+  int workers = request->report.direct ? 0 : request->context->worker_count;
+  *progress = (zlg_progress){.work_done = request->work_done,
+                             .work_total = request->report.work,
+                             .tasks_done = request->tasks_done,
+                             .tasks_total = request->report.tasks,
+                             .seconds = seconds,
+                             .seconds_left = NAN,
+                             .worker_count = workers,
+                             .worker_share = shares};
+  if (request->done) progress->seconds_left = 0;
+  else if (request->work_done > 0)
+    progress->seconds_left = seconds * (request->report.work - request->work_done) / request->work_done;
+  for (int i = 0; i < workers; i++)
+    shares[i] = request->work_done > 0 ? request->tallies[i].work / request->work_done : 0;
+}
+
+/* From the waiting thread, lock held; released while the caller's function runs. */
+static void tick(zlg_request *request, bool last) {
+  const zlg_context_options *options = &request->context->options;
+  double now = zlg_clock();
+  if (!options->progress || (!last && now - request->last_tick < TICK_SECONDS)) return;
+  request->last_tick = now;
+  zlg_progress progress;
+  fill_progress(request, &progress);
+  pthread_mutex_unlock(&request->lock);
+  if (options->progress(options->progress_user, &progress) != 0) zlg_request_cancel(request);
+  pthread_mutex_lock(&request->lock);
+}
+
+static void wait_a_little(zlg_request *request) {
+  struct timespec until;
+  clock_gettime(CLOCK_MONOTONIC, &until);
+  until.tv_nsec += (long)(TICK_SECONDS * 1e9);
+  if (until.tv_nsec >= 1000000000) {
+    until.tv_nsec -= 1000000000;
+    until.tv_sec++;
+  }
+  pthread_cond_timedwait(&request->changed, &request->lock, &until);
+}
+
+void zlg_request_wait_change(zlg_request *request) {
+  wait_a_little(request);
+  if (!request->threaded) tick(request, false);
+}
+
+/* ---- driving ---------------------------------------------------------------------------------------------------- */
+
+static void read_bus(zlg_request *request, int sign) {
+  int64_t in[64] = {0}, out[64] = {0};
+  int nodes = request->context->memory_nodes < 64 ? request->context->memory_nodes : 64;
+  request->bus_known = zlg_runtime_bus_bytes(nodes, in, out);
+  for (int node = 0; node < nodes; node++) {
+    request->bus_in[node] += sign * in[node];
+    request->bus_out[node] += sign * out[node];
+  }
+}
+
+static void finish(zlg_request *request, int status) {
+  if (status != ZLG_OK) zlg_request_fail(request, status);
+  read_bus(request, +1);
+  request->give_back(request->job);
+  pthread_mutex_lock(&request->lock);
+  request->end = zlg_clock();
+  request->done = true;
+  if (!request->threaded) tick(request, true);
+  pthread_cond_broadcast(&request->changed);
+  pthread_mutex_unlock(&request->lock);
+}
+
+static void *drive(void *argument) {
+  zlg_request *request = argument;
+  finish(request, request->run(request, request->job));
+  return NULL;
+}
+
+int zlg_request_start(zlg_context *context, bool threaded, int (*run)(zlg_request *, void *), void (*give_back)(void *),
+                      void *job, zlg_request **out) {
+  zlg_request *request = make(context);
+  if (!request) {
+    give_back(job);
+    return zlg_fail(context, ZLG_ENOMEM, "no memory for a request");
+  }
+  request->run = run;
+  request->give_back = give_back;
+  request->job = job;
+  request->threaded = threaded;
+  request->begin = request->last_tick = zlg_clock();
+  read_bus(request, -1);
+  *out = request;
+  if (!threaded) {
+    drive(request);
+    return ZLG_OK;
+  }
+  int error = pthread_create(&request->thread, NULL, drive, request);
+  if (error == 0) return ZLG_OK;
+  give_back(job);
+  destroy(request);
+  *out = NULL;
+  return zlg_fail(context, ZLG_ENOMEM, "no thread for the request: %s", strerror(error));
+}
+
+void zlg_request_fail(zlg_request *request, int status) {
+  const char *message = status == ZLG_ECANCELED ? "the request was cancelled" : zlg_context_message(request->context);
+  pthread_mutex_lock(&request->lock);
+  if (request->status == ZLG_OK) {
+    request->status = status;
+    snprintf(request->message, sizeof request->message, "%s", message);
+  }
+  pthread_cond_broadcast(&request->changed);
+  pthread_mutex_unlock(&request->lock);
+}
+
+int zlg_request_state(zlg_request *request) {
+  return request->status != ZLG_OK ? request->status : atomic_load(&request->cancelled) ? ZLG_ECANCELED : ZLG_OK;
+}
+
+static void add_trace(zlg_request *request, const zlg_trace_entry *entry) {
+  if (request->trace_count == request->trace_space) {
+    int64_t space = request->trace_space ? 2 * request->trace_space : 256;
+    zlg_trace_entry *more = space <= ZLG_TRACE_MOST ? zlg_realloc(request->trace, (size_t)space * sizeof *more) : NULL;
+    if (!more) return;
+    request->trace = more;
+    request->trace_space = space;
+  }
+  request->trace[request->trace_count++] = *entry;
+}
+
+void zlg_request_task_done(zlg_request *request, int id, const char *codelet, double begin, double end, double work) {
+  int slots = (int)(sizeof request->context->worker_index / sizeof(int));
+  int worker = id >= 0 && id < slots ? request->context->worker_index[id] : -1;
+  request->tasks_done++;
+  request->work_done += work;
+  if (worker < 0) return;
+  struct zlg_tally *tally = &request->tallies[worker];
+  double from = begin > tally->last_end ? begin : tally->last_end; /* launches of a device overlap */
+  if (from < request->begin) from = request->begin;
+  tally->tasks++;
+  tally->work += work;
+  tally->busy += end > from ? end - from : 0;
+  tally->last_end = end;
+  add_trace(request, &(zlg_trace_entry){worker, codelet, from - request->begin, end - request->begin, work});
+}
+
+/* ---- public ----------------------------------------------------------------------------------------------------- */
+
+int zlg_request_wait(zlg_request *request) {
+  if (!request) return zlg_fail(NULL, ZLG_EINVAL, "request is NULL");
+  pthread_mutex_lock(&request->lock);
+  bool was_done = request->done;
+  while (!request->done) {
+    wait_a_little(request);
+    if (!request->done) tick(request, false);
+  }
+  if (!was_done) tick(request, true);
+  int status = request->status;
+  pthread_mutex_unlock(&request->lock);
+  if (status != ZLG_OK) zlg_fail(request->context, status, "%s", request->message);
+  return status;
+}
+
+int zlg_request_test(zlg_request *request, int *done) {
+  if (!request || !done) return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", request ? "done" : "request");
+  pthread_mutex_lock(&request->lock);
+  *done = request->done;
+  pthread_mutex_unlock(&request->lock);
+  return ZLG_OK;
+}
+
+void zlg_request_cancel(zlg_request *request) {
+  if (request) atomic_store(&request->cancelled, 1); /* drivers look ten times a second: nothing here but the store */
+}
+
+const char *zlg_request_message(const zlg_request *request) { return request ? request->message : ""; }
+
+void zlg_request_release(zlg_request *request) {
+  if (!request) return;
+  if (request->threaded) pthread_join(request->thread, NULL);
+  destroy(request);
+}
+
+int zlg_request_progress(zlg_request *request, zlg_progress *progress) {
+  if (!request || !progress)
+    return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", request ? "progress" : "request");
+  pthread_mutex_lock(&request->lock);
+  fill_progress(request, progress);
+  pthread_mutex_unlock(&request->lock);
+  return ZLG_OK;
+}
+
+static int ended(zlg_request *request, const char *what) {
+  pthread_mutex_lock(&request->lock);
+  bool done = request->done;
+  pthread_mutex_unlock(&request->lock);
+  return done ? ZLG_OK : zlg_fail(request->context, ZLG_ESTATE, "the request is still under way: its %s comes after zlg_request_wait()", what);
+}
+
+static void report_worker(const zlg_request *request, int index, zlg_worker_report *report) {
+  const struct zlg_tally *tally = &request->tallies[index];
+  int node = request->context->workers[index].memory_node;
+  *report = (zlg_worker_report){.worker = request->context->workers[index],
+                                .tasks = tally->tasks,
+                                .work = tally->work,
+                                .busy = tally->busy};
+  if (node > 0 && node < 64) {
+    report->bytes_in = request->bus_known ? request->bus_in[node] : -1;
+    report->bytes_out = request->bus_known ? request->bus_out[node] : -1;
+  }
+}
+
+int zlg_request_report(zlg_request *request, zlg_report *report) {
+  if (!request || !report)
+    return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", request ? "report" : "request");
+  int status = ended(request, "report");
+  if (status != ZLG_OK) return status;
+  pthread_mutex_lock(&request->lock);
+  *report = request->report;
+  report->seconds = request->end - request->begin;
+  report->tasks = request->tasks_done;
+  report->worker_count = request->report.direct ? 0 : request->context->worker_count;
+  report->workers = request->worker_reports;
+  for (int i = 0; i < report->worker_count; i++) report_worker(request, i, &request->worker_reports[i]);
+  pthread_mutex_unlock(&request->lock);
+  return ZLG_OK;
+}
+
+int zlg_request_trace(zlg_request *request, int64_t *count, const zlg_trace_entry **entries) {
+  if (!request || !count || !entries)
+    return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", !request ? "request" : !count ? "count" : "entries");
+  int status = ended(request, "trace");
+  if (status != ZLG_OK) return status;
+  *count = request->trace_count;
+  *entries = request->trace;
+  return ZLG_OK;
+}

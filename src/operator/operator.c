@@ -1,0 +1,102 @@
+/* What all operators share: references, validation before anything starts, the two forms of application. */
+#include "src/operator/operator.h"
+
+#include <math.h>
+
+#include "src/core/error.h"
+#include "src/core/memory.h"
+
+zlg_operator *zlg_operator_new(zlg_context *context, const struct zlg_operator_kind *kind, zlg_type type, int64_t rows,
+                               int64_t columns, void *self) {
+  zlg_operator *op = zlg_calloc(1, sizeof *op);
+  if (!op) return NULL;
+  *op = (zlg_operator){.kind = kind, .type = type, .rows = rows, .columns = columns, .self = self};
+  op->context = zlg_context_retain(context);
+  atomic_init(&op->references, 1);
+  return op;
+}
+
+zlg_operator *zlg_operator_retain(zlg_operator *op) {
+  if (op) atomic_fetch_add(&op->references, 1);
+  return op;
+}
+
+void zlg_operator_release(zlg_operator *op) {
+  if (!op || atomic_fetch_sub(&op->references, 1) != 1) return;
+  zlg_context *context = op->context;
+  op->kind->release(op);
+  zlg_free(op);
+  zlg_context_release(context);
+}
+
+int zlg_operator_get_info(const zlg_operator *op, zlg_operator_info *info) {
+  if (!op || !info) return zlg_fail(op ? op->context : NULL, ZLG_EINVAL, "zlg_operator_get_info: %s is NULL", op ? "info" : "op");
+  *info = (zlg_operator_info){op->kind->name, op->type, op->rows, op->columns, op->kind->tileable};
+  return ZLG_OK;
+}
+
+static int check_op(const zlg_operator *A, zlg_op op) {
+  if (op == ZLG_NOTRANS || op == ZLG_TRANS) return ZLG_OK;
+  return zlg_fail(A->context, ZLG_EINVAL, "op = %d, expected ZLG_NOTRANS or ZLG_TRANS", (int)op);
+}
+
+static int check_matrices(const zlg_operator *A, zlg_op op, const zlg_matrix *X, const zlg_matrix *Y) {
+  zlg_context *context = A->context;
+  int64_t rows = op == ZLG_NOTRANS ? A->rows : A->columns, columns = op == ZLG_NOTRANS ? A->columns : A->rows;
+  const char *name = op == ZLG_NOTRANS ? "A" : "the transpose of A";
+  if (X->context != context || Y->context != context)
+    return zlg_fail(context, ZLG_EINVAL, "%s was made with another context than A", X->context != context ? "X" : "Y");
+  if (X->type != A->type || Y->type != A->type) {
+    const zlg_matrix *other = X->type != A->type ? X : Y;
+    return zlg_fail(context, ZLG_ETYPE, "%s is %s and A is %s; expected one type", other == X ? "X" : "Y",
+                    zlg_type_name(other->type), zlg_type_name(A->type));
+  }
+  if (X->rows != columns)
+    return zlg_fail(context, ZLG_ESHAPE, "X is %lld x %lld and %s is %lld x %lld: X needs %lld rows", (long long)X->rows,
+                    (long long)X->columns, name, (long long)rows, (long long)columns, (long long)columns);
+  if (Y->rows != rows || Y->columns != X->columns)
+    return zlg_fail(context, ZLG_ESHAPE, "Y is %lld x %lld; %s (%lld x %lld) times X (%lld x %lld) needs %lld x %lld",
+                    (long long)Y->rows, (long long)Y->columns, name, (long long)rows, (long long)columns, (long long)X->rows,
+                    (long long)X->columns, (long long)rows, (long long)X->columns);
+  return ZLG_OK;
+}
+
+static int check_apply(const zlg_operator *A, zlg_op op, double alpha, const zlg_matrix *X, double beta, const zlg_matrix *Y) {
+  if (!A) return zlg_fail(NULL, ZLG_EINVAL, "A is NULL, expected an operator");
+  if (!X || !Y) return zlg_fail(A->context, ZLG_EINVAL, "%s is NULL, expected a matrix", X ? "Y" : "X");
+  int status = check_op(A, op);
+  if (status == ZLG_OK) status = check_matrices(A, op, X, Y);
+  if (status != ZLG_OK) return status;
+  if (isnan(alpha) || isnan(beta)) return zlg_fail(A->context, ZLG_EINVAL, "%s is NaN", isnan(alpha) ? "alpha" : "beta");
+  if (!Y->writable)
+    return zlg_fail(A->context, ZLG_EREADONLY, "Y%s%s is read-only", Y->path ? ", the file " : "", Y->path ? Y->path : "");
+  if (zlg_matrix_overlaps(Y, X)) return zlg_fail(A->context, ZLG_EOVERLAP, "Y overlaps X");
+  if (A->kind->overlaps(A, Y)) return zlg_fail(A->context, ZLG_EOVERLAP, "Y overlaps the data of A (a %s operator)", A->kind->name);
+  return ZLG_OK;
+}
+
+int zlg_apply_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
+                    zlg_request **request) {
+  if (!request) return zlg_fail(A ? A->context : NULL, ZLG_EINVAL, "request is NULL, expected where to put it");
+  *request = NULL;
+  int status = check_apply(A, op, alpha, X, beta, Y);
+  return status == ZLG_OK ? A->kind->apply(A, op, alpha, X, beta, Y, true, request) : status;
+}
+
+int zlg_apply(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
+  int status = check_apply(A, op, alpha, X, beta, Y);
+  if (status != ZLG_OK) return status;
+  zlg_request *request = NULL;
+  status = A->kind->apply(A, op, alpha, X, beta, Y, false, &request);
+  if (status == ZLG_OK) status = zlg_request_wait(request);
+  zlg_request_release(request);
+  return status;
+}
+
+int zlg_operator_cost(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost) {
+  if (!A || !cost) return zlg_fail(A ? A->context : NULL, ZLG_EINVAL, "zlg_operator_cost: %s is NULL", A ? "cost" : "A");
+  int status = check_op(A, op);
+  if (status != ZLG_OK) return status;
+  if (columns < 0) return zlg_fail(A->context, ZLG_EINVAL, "columns = %lld, expected 0 or more", (long long)columns);
+  return A->kind->cost(A, op, columns, cost);
+}

@@ -1,0 +1,188 @@
+/* Shapes: how a sum is cut. Everything that fixes the order of additions (tile sizes, number of chains) comes from the sizes of
+ * the problem alone; how much is alive at once (groups, slots, window) comes from workers and limits too.
+ *
+ * A tile is meant to last some milliseconds of one core by nominal rates. The rates are fixed numbers, not measured ones: a
+ * measured rate would change the tiles, and with them the bits, from run to run. */
+#include <math.h>
+
+#include "src/core/memory.h"
+#include "src/plan/plan.h"
+
+#define NOMINAL_FLOPS 1e11 /* a core with wide vectors */
+#define NOMINAL_BYTES 1e10
+#define TASK_LEAST 1e-3    /* seconds: a task costs some 10 microseconds */
+#define TASK_MOST 4e-3
+#define CHAINS 128         /* independent chains wanted, so that a machine of that many workers is busy */
+#define ACC_MOST (16ll << 20) /* bytes of one accumulator */
+#define PARTS_MOST_BYTES (64ll << 20)
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+/* The tile length for `total` cut into pieces of about `want`: pieces of equal length, a multiple of 64. */
+static int64_t balanced(int64_t total, int64_t want) {
+  want = max64(want, 1);
+  if (want >= total) return max64(total, 1);
+  int64_t pieces = ceil_div(total, want);
+  return min64(total, ceil_div(ceil_div(total, pieces), 64) * 64);
+}
+
+struct unit_costs { /* of one tile: seconds = max(mn pair, m row + n column) */
+  double pair, row, column;
+};
+
+static struct unit_costs costs_of(const struct zlg_sum *sum, int64_t rt) {
+  double es = (double)zlg_type_size(sum->p->type), d = (double)max64(sum->p->columns, 1);
+  struct zlg_count count = {0};
+  const int64_t side = 1024;
+  sum->shape(sum->args, side, side, rt, true);
+  sum->codelet->count(sum->args, &count);
+  return (struct unit_costs){.pair = count.flops / ((double)side * (double)side) / NOMINAL_FLOPS,
+                             .row = (d * es + 16.0 * (double)rt) / NOMINAL_BYTES,
+                             .column = (d + (double)rt) * es / NOMINAL_BYTES};
+}
+
+static double tile_seconds(const struct unit_costs *c, double m, double n) {
+  return fmax(m * n * c->pair, m * c->row + n * c->column);
+}
+
+static void choose_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
+  int64_t rows = min64(max64(m, 1), 4096);
+  int64_t rt_most = max64(256, (4ll << 20) / (8 * max64(rows, min64(max64(n, 1), 4096))));
+  s->rt = balanced(r, rt_most);
+  struct unit_costs c = costs_of(sum, s->rt);
+  double most = sum->context->kinds[ZLG_WORKER_CUDA] ? 16 * TASK_MOST : TASK_MOST;
+  double target = fmin(fmax(tile_seconds(&c, (double)m, (double)n) / 256, TASK_LEAST), most);
+  double pairs = target / c.pair, side = sqrt(pairs);
+  double mt = fmin((double)m, side), nt = fmin((double)n, pairs / fmax(mt, 1));
+  nt = fmin(nt, target / c.column);
+  mt = fmin((double)m, fmin(pairs / fmax(nt, 1), target / c.row));
+  mt = fmin(mt, (double)(ACC_MOST / (8 * s->rt)));
+  const zlg_context_options *options = &sum->context->options;
+  s->mt = options->tile_rows ? min64(max64(m, 1), options->tile_rows) : balanced(m, max64((int64_t)mt, 64));
+  s->nt = options->tile_columns ? min64(max64(n, 1), options->tile_columns) : balanced(n, max64((int64_t)nt, 64));
+}
+
+static int64_t acc_bytes(const struct zlg_sum_shape *s) { return 8 * s->mt * s->rt; }
+
+static int64_t row_slot_bytes(const struct zlg_sum *sum, const struct zlg_sum_shape *s) {
+  int64_t es = (int64_t)zlg_type_size(sum->p->type), bytes = s->parts * acc_bytes(s);
+  if (zlg_tile_is_staged(sum->p)) bytes += es * s->mt * max64(sum->p->columns, 1);
+  if (sum->y && zlg_tile_is_staged(sum->y)) bytes += es * s->mt * s->rt;
+  return bytes;
+}
+
+static int64_t column_slot_bytes(const struct zlg_sum *sum, const struct zlg_sum_shape *s) {
+  int64_t es = (int64_t)zlg_type_size(sum->p->type), bytes = 0;
+  if (zlg_tile_is_staged(sum->q)) bytes += es * s->nt * max64(sum->q->columns, 1);
+  if (sum->x && zlg_tile_is_staged(sum->x)) bytes += es * s->nt * s->rt;
+  return bytes;
+}
+
+static void count_tiles(int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
+  s->mi = ceil_div(m, s->mt);
+  s->nj = ceil_div(n, s->nt);
+  s->rc = ceil_div(r, s->rt);
+  s->parts = min64(s->nj, ceil_div(CHAINS, max64(s->mi, 1)));
+  s->parts = max64(1, min64(s->parts, PARTS_MOST_BYTES / max64(acc_bytes(s), 1)));
+  s->tasks = s->mi * s->rc * (s->nj + 1);
+}
+
+/* How much is alive at once: enough to keep every worker busy, more where it saves reading a file again, less where the limit
+ * says so. */
+static void choose_slots(const struct zlg_sum *sum, struct zlg_sum_shape *s) {
+  int64_t workers = max64(sum->context->worker_count, 1), limit = sum->context->memory_limit;
+  s->window = 16 + 8 * workers;
+  int64_t row_bytes = max64(row_slot_bytes(sum, s), 1), column_bytes = column_slot_bytes(sum, s);
+  s->group = ceil_div(3 * workers, s->parts);
+  bool reread = column_bytes > 0 && s->nj > 1;
+  if (reread) s->group = max64(s->group, min64(limit / 4, 64ll << 20) / row_bytes);
+  s->group = max64(1, min64(s->group, s->mi));
+  s->row_slots = max64(2 * s->group, s->group + ceil_div(s->window, s->nj + 1));
+  s->row_slots = min64(s->row_slots, max64(s->mi, 1));
+  s->column_slots = column_bytes ? max64(4, min64(limit / 4, 64ll << 20) / column_bytes) : 512;
+  s->column_slots = max64(1, min64(s->column_slots, s->nj));
+}
+
+static int64_t memory_of(const struct zlg_sum *sum, const struct zlg_sum_shape *s) {
+  return s->row_slots * row_slot_bytes(sum, s) + s->column_slots * column_slot_bytes(sum, s);
+}
+
+/* Fewer things alive first, which changes no bit; then smaller tiles. */
+static bool shrink(int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
+  if (s->row_slots > 2 * s->group) s->row_slots = max64(2 * s->group, s->row_slots / 2);
+  else if (s->group > 1) s->group /= 2, s->row_slots = max64(min64(s->row_slots, 2 * s->group), 1);
+  else if (s->column_slots > 2) s->column_slots /= 2;
+  else if (s->row_slots > 1) s->row_slots /= 2;
+  else if (s->rt > 16) s->rt = (s->rt + 1) / 2, count_tiles(m, n, r, s);
+  else if (s->mt > 256) s->mt = (s->mt + 1) / 2, count_tiles(m, n, r, s);
+  else if (s->nt > 256) s->nt = (s->nt + 1) / 2, count_tiles(m, n, r, s);
+  else if (s->parts > 1) s->parts /= 2;
+  else return false;
+  s->group = min64(s->group, s->row_slots);
+  return true;
+}
+
+static int fit_memory(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
+  int64_t limit = sum->context->memory_limit;
+  while ((s->memory_bytes = memory_of(sum, s)) > limit)
+    if (!shrink(m, n, r, s))
+      return zlg_fail(sum->context, ZLG_ELIMIT,
+                      "the smallest tiles (%lld x %lld, %lld columns) need %lld bytes and the memory limit is %lld bytes",
+                      (long long)s->mt, (long long)s->nt, (long long)s->rt, (long long)s->memory_bytes, (long long)limit);
+  return ZLG_OK;
+}
+
+/* The area bound: every worker busy all the time at its predicted rate. */
+static double predicted_seconds(const struct zlg_sum *sum, const struct zlg_sum_shape *s) {
+  double rate = 0, tiles = (double)s->mi * (double)s->nj * (double)s->rc;
+  sum->shape(sum->args, s->mt, s->nt, s->rt, false);
+  for (int kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++) {
+    int workers = sum->context->kinds[kind];
+    if (workers > 0) rate += workers / zlg_model_seconds(sum->codelet, sum->args, (zlg_worker_kind)kind);
+  }
+  return rate > 0 ? tiles / rate : NAN;
+}
+
+static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
+  struct zlg_count count = {0};
+  double es = (double)zlg_type_size(sum->p->type), d = (double)sum->p->columns;
+  sum->shape(sum->args, m, n, r, true);
+  sum->codelet->count(sum->args, &count);
+  s->flops = count.flops;
+  s->work = count.work;
+  double passes = (double)s->rc * (double)ceil_div(s->mi, s->group);
+  s->bytes_read = es * ((double)s->rc * (double)m * d + passes * (double)n * d + (double)ceil_div(s->mi, s->group) * (double)n * (double)r);
+  s->bytes_written = es * (double)m * (double)r;
+  s->seconds = predicted_seconds(sum, s);
+}
+
+static bool runs_direct(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, const struct zlg_sum_shape *s) {
+  if (s->tasks > 2 || sum->context->options.direct_seconds <= 0) return false;
+  const zlg_matrix *const used[] = {sum->p, sum->q, sum->x, sum->y};
+  for (int i = 0; i < 4; i++)
+    if (used[i] && !used[i]->data && used[i]->columns > 0 && used[i]->rows > 0) return false;
+  struct unit_costs c = costs_of(sum, r);
+  return tile_seconds(&c, (double)m, (double)n) < sum->context->options.direct_seconds;
+}
+
+int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *shape) {
+  *shape = (struct zlg_sum_shape){.mt = 1, .nt = 1, .rt = 1, .parts = 1, .group = 1, .row_slots = 1, .column_slots = 1};
+  if (m == 0 || r == 0) {
+    shape->direct = true;
+    return ZLG_OK;
+  }
+  int64_t pairs, all;
+  if (!zlg_mul64(m, max64(n, 1), &pairs) || !zlg_mul64(pairs, r, &all))
+    return zlg_fail(sum->context, ZLG_EOVERFLOW, "%lld x %lld pairs times %lld columns do not fit in 64 bits", (long long)m,
+                    (long long)n, (long long)r);
+  choose_tile(sum, m, n, r, shape);
+  count_tiles(m, n, r, shape);
+  choose_slots(sum, shape);
+  int status = fit_memory(sum, m, n, r, shape);
+  if (status != ZLG_OK) return status;
+  fill_costs(sum, m, n, r, shape);
+  shape->direct = runs_direct(sum, m, n, r, shape);
+  return ZLG_OK;
+}

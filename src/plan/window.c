@@ -1,0 +1,124 @@
+/* The window: tasks are submitted while fewer than so many are under way, and come back here when they end. Everything shared
+ * with the workers' threads is under the request's lock, taken once a task. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/core/memory.h"
+#include "src/plan/plan.h"
+
+struct zlg_task *zlg_task_new(zlg_request *request, const struct zlg_codelet *codelet, const void *args, size_t bytes) {
+  struct zlg_task *task = zlg_calloc(1, sizeof *task + bytes);
+  if (!task) {
+    zlg_fail(request->context, ZLG_ENOMEM, "no memory for a task");
+    return NULL;
+  }
+  task->request = request;
+  task->codelet = codelet;
+  memcpy(task->args, args, bytes);
+  struct zlg_count count = {0};
+  codelet->count(args, &count);
+  task->work = count.work;
+  return task;
+}
+
+static zlg_worker_kind kind_of_worker(const zlg_context *context, int id) {
+  int slots = (int)(sizeof context->worker_index / sizeof(int));
+  int index = id >= 0 && id < slots ? context->worker_index[id] : -1;
+  return index < 0 ? ZLG_WORKER_CPU : context->workers[index].kind;
+}
+
+/* StarPU's callback, in the worker's thread: the last look at the task. */
+static void task_ended(void *argument) {
+  struct zlg_task *task = argument;
+  zlg_request *request = task->request;
+  const struct zlg_task_head *head = (const struct zlg_task_head *)task->args;
+  double end = zlg_clock();
+  int id = starpu_worker_get_id();
+  if (head->start > 0) zlg_model_learn(task->codelet, task->args, kind_of_worker(request->context, id), end - head->start);
+  if (head->status != ZLG_OK) {
+    zlg_fail(request->context, head->status, "%s: %s", task->codelet->name, zlg_strerror(head->status));
+    zlg_request_fail(request, head->status);
+  }
+  pthread_mutex_lock(&request->lock);
+  zlg_request_task_done(request, id, task->codelet->name, head->start > 0 ? head->start : end, end, task->work);
+  bool wake = --request->in_flight == 0 || request->in_flight % 4 == 0;
+  for (int i = 0; i < ZLG_TASK_TILES; i++)
+    if (task->pending[i] && --*task->pending[i] == 0) wake = true;
+  /* Signalled under the lock: the request may be gone as soon as it is free. */
+  if (wake) pthread_cond_broadcast(&request->changed);
+  pthread_mutex_unlock(&request->lock);
+  zlg_free(task);
+}
+
+static int take_place(struct zlg_task *task, int64_t window) {
+  zlg_request *request = task->request;
+  pthread_mutex_lock(&request->lock);
+  while (request->in_flight >= window && zlg_request_state(request) == ZLG_OK) zlg_request_wait_change(request);
+  int status = zlg_request_state(request);
+  if (status == ZLG_OK) {
+    request->in_flight++;
+    for (int i = 0; i < ZLG_TASK_TILES; i++)
+      if (task->pending[i]) ++*task->pending[i];
+  }
+  pthread_mutex_unlock(&request->lock);
+  return status;
+}
+
+static void give_place_back(struct zlg_task *task) {
+  zlg_request *request = task->request;
+  pthread_mutex_lock(&request->lock);
+  request->in_flight--;
+  for (int i = 0; i < ZLG_TASK_TILES; i++)
+    if (task->pending[i]) --*task->pending[i];
+  pthread_mutex_unlock(&request->lock);
+}
+
+static int set_buffers(struct starpu_task *task, const starpu_data_handle_t *handles,
+                       const enum starpu_data_access_mode *modes, int count) {
+  task->nbuffers = count;
+  if (count > STARPU_NMAXBUFS) { /* StarPU gives these back with free() */
+    task->dyn_handles = malloc((size_t)count * sizeof *handles);
+    task->dyn_modes = malloc((size_t)count * sizeof *modes);
+    if (!task->dyn_handles || !task->dyn_modes) return ZLG_ENOMEM;
+  }
+  memcpy(task->dyn_handles ? task->dyn_handles : task->handles, handles, (size_t)count * sizeof *handles);
+  memcpy(task->dyn_modes ? task->dyn_modes : task->modes, modes, (size_t)count * sizeof *modes);
+  return ZLG_OK;
+}
+
+static int refused(struct starpu_task *starpu, struct zlg_task *task, int code) {
+  zlg_context *context = task->request->context;
+  starpu->destroy = 0;
+  starpu_task_destroy(starpu);
+  if (code == -ENODEV)
+    return zlg_fail(context, ZLG_ENODEV, "no worker of this context can run %s", task->codelet->name);
+  return zlg_fail(context, ZLG_ERUNTIME, "StarPU refused a task of %s: %s", task->codelet->name, strerror(-code));
+}
+
+int zlg_task_submit(struct zlg_task *task, int64_t window, const starpu_data_handle_t *handles,
+                    const enum starpu_data_access_mode *modes, int count) {
+  int status = take_place(task, window);
+  if (status != ZLG_OK) {
+    zlg_free(task);
+    return status;
+  }
+  struct starpu_task *starpu = starpu_task_create();
+  starpu->cl = task->codelet->codelet;
+  starpu->name = task->codelet->name;
+  starpu->cl_arg = task->args;
+  starpu->callback_func = task_ended;
+  starpu->callback_arg = task;
+  int code = set_buffers(starpu, handles, modes, count) == ZLG_OK ? starpu_task_submit(starpu) : -ENOMEM;
+  if (code == 0) return ZLG_OK;
+  status = refused(starpu, task, code);
+  give_place_back(task);
+  zlg_free(task);
+  return status;
+}
+
+void zlg_tasks_drain(zlg_request *request) {
+  pthread_mutex_lock(&request->lock);
+  while (request->in_flight > 0) zlg_request_wait_change(request);
+  pthread_mutex_unlock(&request->lock);
+}
