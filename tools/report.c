@@ -1,0 +1,127 @@
+/* What is said before and after a request: see report.h. */
+#include "tools/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tools/json.h"
+#include "tools/number.h"
+#include "tools/runtime.h"
+#include "tools/table.h"
+#include "tools/terminal.h"
+
+void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, const zlg_matrix *X, const char *title,
+                const zlg_cost *cost, const char *unit) {
+  zlg_operator_info a;
+  zlg_matrix_info x;
+  zlg_machine_info machine;
+  if (zlg_operator_get_info(A, &a) || zlg_matrix_get_info(X, &x) || zlg_context_machine(context, &machine)) return;
+  char *workers = runtime_describe(context);
+  printf("plan\n");
+  printf("  operator        %s, %lld x %lld %s%s\n", title, (long long)a.rows, (long long)a.columns,
+         zlg_type_name(a.type), op == ZLG_TRANS ? ", transposed" : "");
+  printf("  right-hand side %lld column%s\n", (long long)x.columns, x.columns == 1 ? "" : "s");
+  printf("  work            %s, %s\n", show_count(cost->work, unit).s, show_count(cost->flops, "Flop").s);
+  printf("  traffic         %s read, %s written\n", show_traffic(cost->bytes_read).s,
+         show_traffic(cost->bytes_written).s);
+  printf("  memory          %s of the library's own, limit %s\n", show_bytes((double)cost->memory_bytes).s,
+         show_bytes((double)machine.memory_limit).s);
+  printf("  tiles           %lld x %lld, %lld task%s\n", (long long)cost->tile_rows, (long long)cost->tile_columns,
+         (long long)cost->tasks, cost->tasks == 1 ? "" : "s");
+  printf("  predicted       %s on %s\n", show_seconds(cost->seconds).s, workers ? workers : "");
+  free(workers);
+}
+
+json_t *cost_json(const zlg_cost *cost) {
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "flops", number_json(cost->flops), "work",
+                   number_json(cost->work), "bytes_read", number_json(cost->bytes_read), "bytes_written",
+                   number_json(cost->bytes_written), "memory_bytes", bytes_json(cost->memory_bytes), "seconds",
+                   number_json(cost->seconds), "tasks", (json_int_t)cost->tasks, "tile_rows",
+                   (json_int_t)cost->tile_rows, "tile_columns", (json_int_t)cost->tile_columns);
+}
+
+static double share(const zlg_report *report, double work) {
+  return report->work > 0 ? work / report->work : 0;
+}
+
+static struct text moved(int64_t bytes) {
+  return bytes < 0 ? (struct text){"-"} : show_traffic((double)bytes);
+}
+
+static void print_workers(const zlg_report *report, int width) {
+  const char *const headers[] = {"worker", ">tasks", ">share", ">busy", ">of time", ">in", ">out", NULL};
+  struct table *table = table_new(headers);
+  for (int i = 0; i < report->worker_count; i++) {
+    const zlg_worker_report *w = &report->workers[i];
+    char tasks[24];
+    snprintf(tasks, sizeof tasks, "%lld", (long long)w->tasks);
+    struct text part = show_percent(share(report, w->work)), busy = show_seconds(w->busy),
+                of_time = show_percent(report->seconds > 0 ? w->busy / report->seconds : 0), in = moved(w->bytes_in),
+                out = moved(w->bytes_out);
+    const char *cells[] = {w->worker.name, tasks, part.s, busy.s, of_time.s, in.s, out.s};
+    table_add(table, cells);
+  }
+  table_print(table, stdout, width);
+}
+
+static double peak_memory(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) ? 0 : 1024.0 * (double)usage.ru_maxrss;
+}
+
+/* "pairs" -> "pair" */
+static struct text singular(const char *unit) {
+  struct text text;
+  snprintf(text.s, sizeof text.s, "%s", unit ? unit : "");
+  size_t length = strlen(text.s);
+  if (length && text.s[length - 1] == 's') text.s[length - 1] = 0;
+  return text;
+}
+
+void report_print(const zlg_report *report, const char *output) {
+  int width = terminal_is(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0;
+  struct text unit = singular(report->work_unit);
+  char rate[40];
+  snprintf(rate, sizeof rate, "%s/s", unit.s);
+  if (report->worker_count > 0) {
+    print_workers(report, width);
+    printf("\n");
+  }
+  double seconds = report->seconds > 0 ? report->seconds : INFINITY;
+  printf("  time      %s (predicted %s)\n", show_seconds(report->seconds).s, show_seconds(report->predicted_seconds).s);
+  printf("  work      %s, %s\n", show_count(report->work, unit.s).s, show_count(report->flops, "Flop").s);
+  printf("  rate      %s, %s\n", show_count(report->work / seconds, rate).s,
+         show_count(report->flops / seconds, "Flop/s").s);
+  if (report->direct)
+    printf("  tasks     none: small enough to be done at once\n");
+  else
+    printf("  tasks     %lld, tiles of %lld x %lld\n", (long long)report->tasks, (long long)report->tile_rows,
+           (long long)report->tile_columns);
+  printf("  files     %s read, %s written to %s\n", show_traffic((double)report->bytes_read).s,
+         show_traffic((double)report->bytes_written).s, output);
+  printf("  memory    %s at the process's peak\n", show_bytes(peak_memory()).s);
+}
+
+json_t *report_json(const zlg_report *report) {
+  json_t *workers = json_array();
+  for (int i = 0; i < report->worker_count; i++) {
+    const zlg_worker_report *w = &report->workers[i];
+    json_t *worker = worker_json(&w->worker);
+    json_object_update_new(worker, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "tasks", (json_int_t)w->tasks, "work",
+                                             number_json(w->work), "share", number_json(share(report, w->work)), "busy",
+                                             number_json(w->busy), "bytes_in", bytes_json(w->bytes_in), "bytes_out",
+                                             bytes_json(w->bytes_out)));
+    json_array_append_new(workers, worker);
+  }
+  return json_pack("{s:o, s:o, s:o, s:s?, s:o, s:I, s:I, s:I, s:b, s:I, s:I, s:o, s:o}", "seconds",
+                   number_json(report->seconds), "predicted_seconds", number_json(report->predicted_seconds), "work",
+                   number_json(report->work), "work_unit", report->work_unit, "flops", number_json(report->flops),
+                   "bytes_read", (json_int_t)report->bytes_read, "bytes_written", (json_int_t)report->bytes_written,
+                   "tasks", (json_int_t)report->tasks, "direct", report->direct, "tile_rows",
+                   (json_int_t)report->tile_rows, "tile_columns", (json_int_t)report->tile_columns, "peak_memory_bytes",
+                   number_json(peak_memory()), "workers", workers);
+}
