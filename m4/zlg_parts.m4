@@ -81,8 +81,13 @@ AC_DEFUN([ZLG_CHECK_SANITIZERS], [
     [], [enable_sanitizers=no])
   AS_CASE([$enable_sanitizers],
     [no], [ZLG_SANITIZE=],
-    [yes], [ZLG_SANITIZE="-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined"],
-    [ZLG_SANITIZE="-fsanitize=$enable_sanitizers -fno-omit-frame-pointer"])
+    [yes], [ZLG_SANITIZE="-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all"],
+    [ZLG_SANITIZE="-fsanitize=$enable_sanitizers -fno-omit-frame-pointer -fno-sanitize-recover=all"])
+  AS_IF([test -n "$ZLG_SANITIZE"],
+    [zlg_save_CFLAGS=$CFLAGS; CFLAGS="$CFLAGS $ZLG_SANITIZE"
+     AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [],
+       [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: $CC cannot build a program with $ZLG_SANITIZE])])
+     CFLAGS=$zlg_save_CFLAGS])
   AC_SUBST([ZLG_SANITIZE])
   AM_CONDITIONAL([ZLG_SANITIZED], [test -n "$ZLG_SANITIZE"])
 ])

@@ -8,12 +8,13 @@ AC_DEFUN([ZLG_CHECK_STARPU], [
   zlg_starpu_prefix=
   AS_CASE([$with_starpu],
     [no], [AC_MSG_ERROR([StarPU is what Zellige runs on; --without-starpu cannot be built])],
-    [1.3|1.4], [zlg_starpu_names="starpu-$with_starpu"],
-    [auto|yes], [AS_IF([test -d "$srcdir/.deps/starpu/lib/pkgconfig"],
-                       [zlg_starpu_prefix=`cd "$srcdir/.deps/starpu" && pwd`])],
-    [zlg_starpu_prefix=$with_starpu
-     AS_IF([test ! -d "$zlg_starpu_prefix/lib/pkgconfig"],
-           [AC_MSG_ERROR([--with-starpu=$with_starpu: no lib/pkgconfig there; expected 1.4, 1.3 or the prefix of an installed StarPU])])])
+    [1.3], [zlg_starpu_names=starpu-1.3],
+    [auto|yes|1.4], [AS_IF([test -d "$srcdir/.deps/starpu/lib/pkgconfig"],
+                           [zlg_starpu_prefix=`cd "$srcdir/.deps/starpu" && pwd`])
+                     AS_IF([test "x$with_starpu" = x1.4], [zlg_starpu_names=starpu-1.4])],
+    [AS_IF([test ! -d "$with_starpu/lib/pkgconfig"],
+           [AC_MSG_ERROR([--with-starpu=$with_starpu: no lib/pkgconfig there; expected 1.4, 1.3 or the prefix of an installed StarPU])])
+     zlg_starpu_prefix=`cd "$with_starpu" && pwd`])
   AS_IF([test -n "$zlg_starpu_prefix"],
         [PKG_CONFIG_PATH="$zlg_starpu_prefix/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"; export PKG_CONFIG_PATH])
   zlg_starpu_name=
@@ -23,11 +24,12 @@ AC_DEFUN([ZLG_CHECK_STARPU], [
   AS_IF([test -z "$zlg_starpu_name"],
     [AC_MSG_ERROR([no StarPU found (pkg-config $zlg_starpu_names). On Debian: apt-get install libstarpu-dev, or run ./bootstrap starpu])])
   PKG_CHECK_MODULES([STARPU], [$zlg_starpu_name])
-  ZLG_STARPU_REQUIRES=$zlg_starpu_name
-  AC_SUBST([ZLG_STARPU_REQUIRES])
   zlg_starpu_version=`$PKG_CONFIG --modversion $zlg_starpu_name`
   zlg_starpu_where=`$PKG_CONFIG --variable=libdir $zlg_starpu_name`
-  AS_IF([test -n "$zlg_starpu_prefix"], [STARPU_LIBS="$STARPU_LIBS -Wl,-rpath,$zlg_starpu_where"])
+  AS_IF([test -n "$zlg_starpu_prefix"],
+    [STARPU_LIBS="$STARPU_LIBS -Wl,-rpath,$zlg_starpu_where"
+     ZLG_DISTCHECK_STARPU=--with-starpu=$zlg_starpu_prefix])
+  AC_SUBST([ZLG_DISTCHECK_STARPU])
 
   zlg_save_CPPFLAGS=$CPPFLAGS; zlg_save_LIBS=$LIBS
   CPPFLAGS="$CPPFLAGS $STARPU_CFLAGS"; LIBS="$STARPU_LIBS $LIBS"
@@ -35,6 +37,7 @@ AC_DEFUN([ZLG_CHECK_STARPU], [
   AC_CHECK_DECLS([STARPU_MAXCPUS, STARPU_USE_OPENCL, STARPU_USE_CUDA, STARPU_SIMGRID], [], [], [[#include <starpu.h>]])
   AC_CHECK_MEMBERS([struct starpu_conf.sched_policy_callback, struct starpu_conf.sched_policy_init, struct starpu_conf.catch_signals], [], [],
                    [[#include <starpu.h>]])
-  AC_COMPUTE_INT([zlg_starpu_maxcpus], [STARPU_MAXCPUS], [[#include <starpu.h>]], [zlg_starpu_maxcpus=0])
+  # starpu.h of a StarPU with SimGrid renames main(), so the programs that configure runs include its configuration only.
+  AC_COMPUTE_INT([zlg_starpu_maxcpus], [STARPU_MAXCPUS], [[#include <starpu_config.h>]], [zlg_starpu_maxcpus=0])
   CPPFLAGS=$zlg_save_CPPFLAGS; LIBS=$zlg_save_LIBS
 ])
