@@ -3,6 +3,7 @@
  * footprint, so an uncalibrated machine starts sensibly and improves as it runs. */
 #include <math.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "codelets/common/codelet.h"
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "src/core/context.h"
 #include "src/core/error.h"
 #include "src/core/memory.h"
 
