@@ -89,7 +89,6 @@ void zlg_matrix_release(zlg_matrix *matrix) {
   if (!matrix || atomic_fetch_sub_explicit(&matrix->references, 1, memory_order_acq_rel) > 1) return;
   zlg_context *context = matrix->context;
   if (matrix->ops) matrix->ops->release(matrix);
-  zlg_free(matrix->path);
   zlg_free(matrix);
   zlg_context_release(context);
 }

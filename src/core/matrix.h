@@ -13,7 +13,7 @@
 struct zlg_store_ops {
   int (*read)(const zlg_matrix *matrix, int64_t offset, int64_t bytes, void *to);
   int (*write)(zlg_matrix *matrix, int64_t offset, int64_t bytes, const void *from); /* NULL for read-only stores */
-  int (*close)(zlg_matrix *matrix);    /* finish: sync, rename; NULL for read-only stores */
+  int (*close)(zlg_matrix *matrix);    /* finish: sync, rename; NULL for read-only stores; `writable` ends */
   void (*release)(zlg_matrix *matrix); /* give up: close descriptors, remove what is unfinished, free `store` */
 };
 
@@ -29,7 +29,7 @@ struct zlg_matrix {
   const struct zlg_store_ops *ops; /* NULL for memory */
   void *store;                     /* the store's own state */
   uint64_t device, inode;          /* of the store's file: what makes two of them the same */
-  char *path;                      /* as the caller gave it, NULL for memory */
+  const char *path;                /* as the caller gave it, the store's; NULL for memory */
   atomic_int writers;              /* requests under way that write it */
 };
 
