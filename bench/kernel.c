@@ -1,0 +1,150 @@
+/* Products by kernel matrices, in Mpair/s: one row per kernel, dimension and number of right-hand sides, through the
+ * public interface, beside what the multiply-add slots of the kernels' own count (codelets/kernel_product) allow. */
+#include <math.h>
+#include <stdio.h>
+
+#include "bench/product.h"
+#include "codelets/kernel_product/args.h"
+
+struct kernel_shape {
+  struct bench_kernel kernel;
+  const char *peer; /* the peers' name of it (peers.py) */
+  int64_t m;        /* 0: as many as a repetition's seconds take */
+  int64_t n;        /* 0: the default */
+};
+
+/* One measurement under way. */
+struct kernel_trial {
+  const struct bench_settings *settings;
+  struct bench_row *row;
+  zlg_context *context;
+  struct bench_product product, scalar; /* scalar: the isotropic twin of an ARD case */
+  int repeats;                          /* applications in one repetition */
+  double slots;                         /* multiply-adds of one pair */
+  double bytes;                         /* of memory traffic of one pair; 0: stays in caches */
+};
+
+/* Multiply-add slots of one pair: d for the distance, the rest for the exponential, one for each right-hand side. */
+static double slots_of(zlg_kernel_kind kind, zlg_type type, int64_t d, int64_t r) {
+  (void)kind;
+  return (double)(d + r) + (type == ZLG_F32 ? 9 : 14);
+}
+
+static double apply_rate(struct kernel_trial *trial, struct bench_product *product) {
+  double start = bench_clock(trial->settings->workers);
+  for (int k = 0; k < trial->repeats; k++)
+    if (bench_product_apply(product, trial->context, trial->row)) return -1;
+  double seconds = bench_clock(trial->settings->workers) - start;
+  return 1e-6 * trial->repeats * (double)product->m * (double)product->n / seconds;
+}
+
+static double once_ours(void *state) {
+  struct kernel_trial *trial = state;
+  return apply_rate(trial, &trial->product);
+}
+
+static double once_scalar(void *state) {
+  struct kernel_trial *trial = state;
+  return apply_rate(trial, &trial->scalar);
+}
+
+static double once_limit(void *state) {
+  struct kernel_trial *trial = state;
+  double limit = bench_fma_rate(trial->product.type, trial->settings->workers) / trial->slots;
+  if (trial->bytes > 0) limit = fmin(limit, bench_triad_rate(trial->settings->workers) / trial->bytes);
+  return 1e-6 * limit;
+}
+
+/* Rows that one repetition's seconds take, from a short product. */
+static int64_t rows_for(struct kernel_trial *trial, struct bench_kernel kernel, zlg_type type, int64_t n) {
+  int64_t rows = 512;
+  if (bench_product_open(&trial->product, trial->context, kernel, type, rows, n, trial->row)) return -1;
+  double rate = apply_rate(trial, &trial->product); /* starts threads, fills caches */
+  if (rate > 0) rate = apply_rate(trial, &trial->product);
+  bench_product_close(&trial->product);
+  if (!(rate > 0)) return -1;
+  double wanted = trial->settings->seconds * trial->settings->workers * 1e6 * rate / (double)n;
+  return (int64_t)fmin(fmax(wanted, 512), 1e6) / 64 * 64;
+}
+
+static int trial_open(struct kernel_trial *trial, const struct kernel_shape *shape, zlg_type type) {
+  int64_t n = shape->n ? shape->n : trial->settings->quick ? 8000 : 20000;
+  int64_t m = shape->m ? shape->m : rows_for(trial, shape->kernel, type, n);
+  if (m < 0 || bench_product_open(&trial->product, trial->context, shape->kernel, type, m, n, trial->row)) return -1;
+  if (bench_product_apply(&trial->product, trial->context, trial->row)) return -1;
+  if (bench_product_check(&trial->product, trial->row)) return -1;
+  trial->slots = slots_of(shape->kernel.kind, type, shape->kernel.d, shape->kernel.r);
+  if (shape->m) {
+    trial->bytes = (double)(shape->kernel.d + shape->kernel.r) * (double)zlg_type_size(type);
+    double seconds = 1e-6 * (double)m * (double)n / apply_rate(trial, &trial->product);
+    trial->repeats = (int)fmax(1, trial->settings->seconds / seconds);
+  }
+  return 0;
+}
+
+static int run_kernel(const struct bench_case *self, const struct bench_settings *settings, struct bench_row *row) {
+  const struct kernel_shape *shape = self->shape;
+  struct kernel_trial trial = {.settings = settings, .row = row, .repeats = 1};
+  struct bench_meter ours = {"ours", once_ours, &trial, 0, 0}, limit = {"limit", once_limit, &trial, 0, 0};
+  struct bench_meter others[BENCH_PEERS + 1];
+  char problem[128];
+  int status = -1;
+  row->unit = "Mpair/s";
+  trial.context = bench_context(settings->workers, row);
+  if (!trial.context || trial_open(&trial, shape, row->type)) goto cleanup;
+  snprintf(problem, sizeof problem, "kernel %s %s %d %d %d", shape->peer, zlg_type_name(row->type),
+           (int)shape->kernel.d, (int)shape->kernel.r, 20000);
+  int peers = bench_peers(settings, problem, others), count = peers;
+  if (shape->kernel.ard) {
+    struct bench_kernel isotropic = shape->kernel;
+    isotropic.ard = false;
+    if (bench_product_open(&trial.scalar, trial.context, isotropic, row->type, trial.product.m, trial.product.n, row))
+      goto cleanup;
+    others[count++] = (struct bench_meter){"scalar", once_scalar, &trial, 0, 0};
+  }
+  status = bench_compare(settings, row, &ours, &limit, others, count);
+  if (status) goto cleanup;
+  bench_row_peers(row, others, peers);
+  bench_note(row, "m=%lld n=%lld, %.4g slots", (long long)trial.product.m, (long long)trial.product.n, trial.slots);
+  if (shape->kernel.ard)
+    bench_note(row, "%.3f of one lengthscale's %.0f", others[peers].relative, others[peers].median);
+cleanup:
+  bench_product_close(&trial.product);
+  bench_product_close(&trial.scalar);
+  return status;
+}
+
+#define SHAPE(...)                                                                                                     \
+  &(const struct kernel_shape) {                                                                                       \
+    __VA_ARGS__                                                                                                        \
+  }
+#define GAUSSIAN(label, dimensions, columns)                                                                           \
+  { "kernel/gaussian/" label, run_kernel, SHAPE({ZLG_GAUSSIAN, dimensions, columns, false, 0}, "gaussian", 0, 0), 0, 0 }
+#define ARD(label, dimensions, l)                                                                                      \
+  { "kernel/gaussian/" label, run_kernel, SHAPE({ZLG_GAUSSIAN, dimensions, 1, true, l}, "gaussian-ard", 0, 0), 0, 0 }
+#define D3(name, kind)                                                                                                 \
+  { "kernel/" name "/d3", run_kernel, SHAPE({kind, 3, 1, false, 0}, name, 0, 0), 0, 0 }
+
+const struct bench_case bench_kernel_cases[] = {
+    GAUSSIAN("d3", 3, 1),
+    GAUSSIAN("d10", 10, 1),
+    GAUSSIAN("d50", 50, 1),
+    GAUSSIAN("d100", 100, 1),
+    GAUSSIAN("d3-rhs10", 3, 10),
+    GAUSSIAN("d50-rhs10", 50, 10),
+    ARD("d3-ard", 3, 2.8),
+    ARD("d28-ard", 28, 2.8),
+    D3("exponential", ZLG_EXPONENTIAL),
+    D3("laplacian", ZLG_LAPLACIAN),
+    D3("matern32", ZLG_MATERN32),
+    D3("matern52", ZLG_MATERN52),
+    D3("rational-quadratic", ZLG_RATIONAL_QUADRATIC),
+    D3("inverse-multiquadric", ZLG_INVERSE_MULTIQUADRIC),
+    D3("cauchy", ZLG_CAUCHY),
+    D3("energy", ZLG_ENERGY),
+    D3("linear", ZLG_LINEAR),
+    D3("polynomial", ZLG_POLYNOMIAL),
+    D3("sigmoid", ZLG_SIGMOID),
+    {"kernel/gaussian/m1-n1e7", run_kernel, SHAPE({ZLG_GAUSSIAN, 3, 1, false, 0}, "gaussian", 1, 10000000), 0, 0},
+    {NULL, NULL, NULL, 0, 0},
+};
