@@ -19,4 +19,8 @@ struct zlg_accumulate_args {
 typedef void zlg_accumulate_cpu_fn(const struct zlg_accumulate_args *args, void *y, int64_t ldy, double *const *acc);
 ZLG_CPU_DECLARE(zlg_accumulate_cpu, zlg_accumulate_cpu_fn);
 
+/* The -D options that specialise device.clc for these arguments on a device (codelet.c). */
+struct zlg_device_profile;
+void zlg_accumulate_options(const void *args, const struct zlg_device_profile *profile, char *text, size_t bytes);
+
 #endif

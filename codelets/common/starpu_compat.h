@@ -4,6 +4,11 @@
 
 #include "config.h"
 
+/* StarPU's headers would choose OpenCL 1.0; the codelets ask a device what 1.2 knows. */
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 120
+#endif
+
 /* StarPU's headers are not clean under our warnings. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstrict-prototypes"

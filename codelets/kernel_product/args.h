@@ -44,4 +44,8 @@ typedef void zlg_kernel_product_cpu_fn(const struct zlg_kernel_product_args *arg
                                        const struct zlg_kernel_product_operands *operands, void *scratch);
 ZLG_CPU_DECLARE(zlg_kernel_product_cpu, zlg_kernel_product_cpu_fn);
 
+/* The -D options that specialise device.clc for these arguments on a device (codelet.c). */
+struct zlg_device_profile;
+void zlg_kernel_product_options(const void *args, const struct zlg_device_profile *profile, char *text, size_t bytes);
+
 #endif

@@ -1,0 +1,188 @@
+/* StarPU glue of the end of a tiled sum. Buffers: 0 Y (StarPU matrix; a row-major tile has nx = columns, ny = rows, a
+ * column-major one nx = rows, ny = columns), 1 … parts: the accumulators (vectors of m r doubles), acc_0 writable.
+ * cl_arg: struct zlg_accumulate_args. */
+#include <stdio.h>
+
+#include "codelets/accumulate/args.h"
+#include "codelets/common/codelet.h"
+#include "codelets/common/device_opencl.h"
+#include "zellige/status.h"
+
+void zlg_accumulate_count(const void *arguments, struct zlg_count *count) {
+  const struct zlg_accumulate_args *args = arguments;
+  const double elements = (double)args->m * (double)args->r;
+  const double size = (double)zlg_type_size(args->type);
+  count->work = 0;
+  count->specials = 0;
+  count->flops = elements * (args->parts + (args->beta != 0 ? 2 : 0));
+  count->bytes = elements * (8.0 * args->parts + (args->beta != 0 ? 2 : 1) * size);
+}
+
+uint32_t zlg_accumulate_footprint(const void *arguments) {
+  const struct zlg_accumulate_args *args = arguments;
+  const int64_t parts[] = {args->type, args->m, args->r, args->y_order, args->parts, args->beta != 0};
+  uint32_t hash = ZLG_HASH_SEED;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) hash = zlg_hash_u64(hash, (uint64_t)parts[i]);
+  return hash;
+}
+
+static void cpu_function(void *buffers[], void *cl_arg) {
+  struct zlg_accumulate_args *args = cl_arg;
+  args->head.start = zlg_clock();
+  double **acc = args->parts > 0 ? zlg_scratch((size_t)args->parts * sizeof *acc) : NULL;
+  if (args->parts > 0 && !acc) {
+    args->head.status = ZLG_ENOMEM;
+    return;
+  }
+  for (int i = 0; i < args->parts; i++) acc[i] = (double *)STARPU_VECTOR_GET_PTR(buffers[1 + i]);
+  ZLG_CPU(zlg_accumulate_cpu)
+  (args, (void *)STARPU_MATRIX_GET_PTR(buffers[0]), STARPU_MATRIX_GET_LD(buffers[0]), acc);
+}
+
+void zlg_accumulate_options(const void *arguments, const struct zlg_device_profile *profile, char *text, size_t bytes) {
+  const struct zlg_accumulate_args *args = arguments;
+  (void)profile;
+  snprintf(text, bytes, "-DZLG_F64=%d -DY_COLUMNS=%d", args->type == ZLG_F64, args->y_order == ZLG_COLUMN_MAJOR);
+}
+
+#ifdef ZLG_WITH_OPENCL
+
+#define PARTS_A_LAUNCH 4 /* accumulators that one launch takes */
+
+struct place {
+  cl_mem memory;
+  int64_t at;
+};
+
+/* Arguments p1 … p3 and their number; places that are not there repeat the first, and are not read. */
+static void arg_parts(struct zlg_opencl_launch *launch, const struct place *parts, int count) {
+  for (int i = 1; i < PARTS_A_LAUNCH; i++) {
+    const struct place *place = &parts[i < count ? i : 0];
+    zlg_opencl_arg_memory(launch, place->memory);
+    zlg_opencl_arg_wide(launch, place->at);
+  }
+  zlg_opencl_arg_int(launch, count);
+}
+
+static int launch_groups(struct zlg_opencl_launch *launch, int64_t elements) {
+  const int64_t groups[3] = {(elements + 63) / 64, 1, 1};
+  return zlg_opencl_launch_run(launch, 64, groups);
+}
+
+static int launch_sum(struct zlg_opencl_program *program, cl_command_queue queue, const struct place *parts, int count,
+                      int64_t elements) {
+  struct zlg_opencl_launch launch;
+  zlg_opencl_launch_begin(&launch, program, "sum_parts", queue);
+  zlg_opencl_arg_memory(&launch, parts[0].memory);
+  zlg_opencl_arg_wide(&launch, parts[0].at);
+  arg_parts(&launch, parts, count);
+  zlg_opencl_arg_wide(&launch, elements);
+  return launch_groups(&launch, elements);
+}
+
+static int launch_finish(const struct zlg_accumulate_args *args, struct zlg_opencl_program *program,
+                         cl_command_queue queue, const struct place *y, int64_t ldy, const struct place *parts,
+                         int count, int64_t m, int64_t r) {
+  struct zlg_opencl_launch launch;
+  zlg_opencl_launch_begin(&launch, program, "finish", queue);
+  zlg_opencl_arg_memory(&launch, y->memory);
+  zlg_opencl_arg_wide(&launch, y->at);
+  zlg_opencl_arg_wide(&launch, ldy);
+  zlg_opencl_arg_memory(&launch, parts[0].memory);
+  zlg_opencl_arg_wide(&launch, parts[0].at);
+  arg_parts(&launch, parts, count);
+  zlg_opencl_arg_wide(&launch, m);
+  zlg_opencl_arg_wide(&launch, r);
+  zlg_opencl_arg_double(&launch, args->alpha);
+  zlg_opencl_arg_double(&launch, args->beta);
+  return launch_groups(&launch, m * r);
+}
+
+static struct place part_place(void *buffer) {
+  return (struct place){(cl_mem)STARPU_VECTOR_GET_DEV_HANDLE(buffer),
+                        (int64_t)(STARPU_VECTOR_GET_OFFSET(buffer) / sizeof(double))};
+}
+
+static int run_opencl(const struct zlg_accumulate_args *args, int devid, void *buffers[]) {
+  char options[256];
+  struct zlg_opencl_device *device = zlg_opencl_device(devid);
+  if (!device) return ZLG_ENOMEM;
+  zlg_accumulate_options(args, zlg_opencl_profile(device), options, sizeof options);
+  struct zlg_opencl_program *program;
+  int status = zlg_opencl_program(device, "accumulate", options, &program, NULL, 0);
+  const struct place y = {(cl_mem)STARPU_MATRIX_GET_DEV_HANDLE(buffers[0]),
+                          (int64_t)(STARPU_MATRIX_GET_OFFSET(buffers[0]) / zlg_type_size(args->type))};
+  struct place parts[PARTS_A_LAUNCH] = {args->parts > 0 ? part_place(buffers[1]) : y};
+  int count = args->parts > 0;
+  for (int next = 1; status == ZLG_OK && next < args->parts; next++) {
+    if (count == PARTS_A_LAUNCH) {
+      status = launch_sum(program, NULL, parts, count, args->m * args->r);
+      count = 1;
+    }
+    parts[count++] = part_place(buffers[1 + next]);
+  }
+  if (status != ZLG_OK) return status;
+  return launch_finish(args, program, NULL, &y, STARPU_MATRIX_GET_LD(buffers[0]), parts, count, args->m, args->r);
+}
+
+static void opencl_function(void *buffers[], void *cl_arg) {
+  struct zlg_accumulate_args *args = cl_arg;
+  args->head.start = zlg_clock();
+  if (args->m == 0 || args->r == 0) return;
+  int status = run_opencl(args, starpu_worker_get_devid(starpu_worker_get_id()), buffers);
+  if (status != ZLG_OK) args->head.status = status;
+}
+
+static int warm(const void *arguments, struct zlg_opencl_program *program, cl_command_queue queue, cl_mem memory) {
+  const struct place place = {memory, 0};
+  int status = launch_sum(program, queue, &place, 1, 1);
+  return status == ZLG_OK ? launch_finish(arguments, program, queue, &place, 1, &place, 0, 1, 1) : status;
+}
+
+#endif
+
+int zlg_accumulate_prepare(const void *arguments, char *message, size_t message_bytes) {
+#ifdef ZLG_WITH_OPENCL
+  const struct zlg_opencl_warm what = {"accumulate", zlg_accumulate_options, warm, 64};
+  return zlg_opencl_prepare(&what, arguments, message, message_bytes);
+#else
+  (void)arguments, (void)message, (void)message_bytes;
+  return ZLG_OK;
+#endif
+}
+
+#ifdef ZLG_WITH_OPENCL
+static int can_execute(unsigned worker, struct starpu_task *task, unsigned implementation) {
+  (void)task, (void)implementation;
+  return starpu_worker_get_type((int)worker) != STARPU_OPENCL_WORKER ||
+         zlg_opencl_usable(starpu_worker_get_devid((int)worker));
+}
+#endif
+
+static struct starpu_perfmodel model = ZLG_MODEL(accumulate);
+
+struct starpu_codelet zlg_accumulate_codelet = {
+    .name = "zlg_accumulate",
+    .cpu_funcs = {cpu_function},
+    .cpu_funcs_name = {"zlg_accumulate"},
+#ifdef ZLG_WITH_OPENCL
+    .opencl_funcs = {opencl_function},
+    .opencl_flags = {STARPU_OPENCL_ASYNC},
+    .can_execute = can_execute,
+#endif
+    .nbuffers = STARPU_VARIABLE_NBUFFERS,
+    .model = &model,
+};
+
+const struct zlg_codelet zlg_codelet_accumulate = {
+    .name = "accumulate",
+#ifdef ZLG_WITH_OPENCL
+    .backends = ZLG_ON_CPU | ZLG_ON_OPENCL,
+#else
+    .backends = ZLG_ON_CPU,
+#endif
+    .codelet = &zlg_accumulate_codelet,
+    .count = zlg_accumulate_count,
+    .footprint = zlg_accumulate_footprint,
+    .prepare = zlg_accumulate_prepare,
+};

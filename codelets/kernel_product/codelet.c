@@ -1,0 +1,378 @@
+/* StarPU glue of the kernel product: what a task costs, and how its buffers become operands on each kind of worker.
+ *
+ * Buffers: 0 X1, 1 X2, 2 B (StarPU matrices: a row-major operand has nx = columns, ny = rows; a column-major one nx = rows,
+ * ny = columns), 3 w (vector of d doubles), 4 acc (vector of m r doubles). cl_arg: struct zlg_kernel_product_args. */
+#include <math.h>
+#include <stdio.h>
+
+#include "codelets/common/codelet.h"
+#include "codelets/common/device_opencl.h"
+#include "codelets/kernel_product/args.h"
+#include "zellige/status.h"
+
+enum { X1, X2, B, W, ACC };
+
+static bool of_product(zlg_kernel_kind kind) {
+  return kind == ZLG_LINEAR || kind == ZLG_POLYNOMIAL || kind == ZLG_SIGMOID;
+}
+
+static int power_multiplications(int exponent) {
+  int count = 0;
+  for (; exponent > 1; exponent >>= 1) count += 1 + (exponent & 1);
+  return count;
+}
+
+/* Flops of the kernel function once the sum is there: polynomials of the CPU implementation. */
+static double function_flops(const struct zlg_kernel_product_args *args) {
+  const double exp_flops = args->type == ZLG_F64 ? 28 : 18;
+  switch (args->kind) {
+  case ZLG_GAUSSIAN:
+  case ZLG_LAPLACIAN: return exp_flops;
+  case ZLG_MATERN12:
+  case ZLG_EXPONENTIAL: return exp_flops + 4;
+  case ZLG_MATERN32: return exp_flops + 7;
+  case ZLG_MATERN52: return exp_flops + 9;
+  case ZLG_RATIONAL_QUADRATIC: return 2 * exp_flops + 6;
+  case ZLG_INVERSE_MULTIQUADRIC: return 8;
+  case ZLG_CAUCHY: return 5;
+  case ZLG_ENERGY: return 4;
+  case ZLG_LINEAR: return 1;
+  case ZLG_POLYNOMIAL: return 2 + power_multiplications(args->degree);
+  case ZLG_SIGMOID: return exp_flops + 8;
+  }
+  return exp_flops;
+}
+
+void zlg_kernel_product_count(const void *arguments, struct zlg_count *count) {
+  const struct zlg_kernel_product_args *args = arguments;
+  const double m = (double)args->m, n = (double)args->n, d = (double)args->d, r = (double)args->r;
+  const double term = of_product(args->kind) ? 2 : args->isotropic ? 3 : 4;
+  const double size = (double)zlg_type_size(args->type);
+  count->work = m * n;
+  count->flops = m * n * (term * d + function_flops(args) + 2 * r);
+  count->specials = args->kind == ZLG_LINEAR || args->kind == ZLG_POLYNOMIAL ? 0 : m * n;
+  count->bytes = size * (m * d + n * d + n * r) + 8 * d + (args->first ? 8 : 16) * m * r;
+}
+
+uint32_t zlg_kernel_product_footprint(const void *arguments) {
+  const struct zlg_kernel_product_args *args = arguments;
+  uint32_t hash = ZLG_HASH_SEED;
+  const int64_t parts[] = {args->kind, args->type, args->m, args->n, args->d, args->r, args->isotropic, args->degree,
+                           2 * args->alpha == floor(2 * args->alpha)};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) hash = zlg_hash_u64(hash, (uint64_t)parts[i]);
+  return hash;
+}
+
+static void cpu_function(void *buffers[], void *cl_arg) {
+  struct zlg_kernel_product_args *args = cl_arg;
+  args->head.start = zlg_clock();
+  const struct zlg_kernel_product_operands operands = {
+      .x1 = (const void *)STARPU_MATRIX_GET_PTR(buffers[X1]),
+      .ld1 = STARPU_MATRIX_GET_LD(buffers[X1]),
+      .x2 = (const void *)STARPU_MATRIX_GET_PTR(buffers[X2]),
+      .ld2 = STARPU_MATRIX_GET_LD(buffers[X2]),
+      .b = (const void *)STARPU_MATRIX_GET_PTR(buffers[B]),
+      .ldb = STARPU_MATRIX_GET_LD(buffers[B]),
+      .w = (const double *)STARPU_VECTOR_GET_PTR(buffers[W]),
+      .acc = (double *)STARPU_VECTOR_GET_PTR(buffers[ACC]),
+  };
+  size_t bytes = ZLG_CPU(zlg_kernel_product_scratch)(args);
+  void *scratch = bytes ? zlg_scratch(bytes) : NULL;
+  if (bytes && !scratch)
+    args->head.status = ZLG_ENOMEM;
+  else
+    ZLG_CPU(zlg_kernel_product_cpu)(args, &operands, scratch);
+}
+
+/* How the work is laid out on a device; the names are those of device.clc. */
+struct layout {
+  int lanes, lanes_are_points, rt, jt, rows, cols, repeat, rc, dc, dimension, flush;
+  int tm, tn; /* rows and points of a group's tile */
+};
+
+static int clamp(int64_t value, int low, int high) { return value < low ? low : value > high ? high : (int)value; }
+
+/* Right-hand sides in equal chunks of at most `largest`. */
+static int balanced(int64_t r, int largest) {
+  int64_t chunks = (r + largest - 1) / largest;
+  return (int)((r + chunks - 1) / chunks);
+}
+
+static size_t local_bytes(const struct layout *l, size_t size) {
+  size_t points = (size_t)l->dc * (size_t)(l->tm + l->tn) + (size_t)(l->rc + 1) * (size_t)l->tn + 2 * (size_t)l->dc;
+  return points * size + (l->jt > 1 ? (size_t)l->jt * (size_t)l->tm * sizeof(double) : 0);
+}
+
+static void layout_tiles(struct layout *l) {
+  l->tm = l->rt * l->rows * (l->lanes_are_points ? 1 : l->lanes);
+  l->tn = l->jt * l->cols * l->repeat * (l->lanes_are_points ? l->lanes : 1);
+}
+
+/* Cores: a thread is a vector; a few threads a group share the staging of points. */
+static void layout_processor(struct layout *l, const struct zlg_kernel_product_args *args,
+                             const struct zlg_device_profile *profile, size_t size) {
+  const int chunk = args->type == ZLG_F64 ? 32 : 64;
+  l->lanes = args->type == ZLG_F64 ? profile->lanes_f64 : profile->lanes_f32;
+  l->lanes_are_points = args->m <= l->lanes / 2;
+  l->dimension = args->d <= chunk ? (int)args->d : 0;
+  l->dc = l->dimension ? l->dimension : chunk;
+  l->rt = l->jt = l->flush = 1;
+  if (l->lanes_are_points) {
+    l->rows = args->m > 2 ? 4 : (int)args->m;
+    l->cols = 2;
+    l->repeat = 128 / (2 * l->lanes);
+    l->rc = balanced(args->r, 8);
+    layout_tiles(l);
+    return;
+  }
+  l->rows = args->m > l->lanes ? 2 : 1;
+  l->cols = 4;
+  l->repeat = 16;
+  l->rc = balanced(args->r, 16);
+  while (l->rt < 8 && (int64_t)l->rt * l->rows * l->lanes < args->m) l->rt *= 2;
+  layout_tiles(l);
+  while (l->rt > 1 && local_bytes(l, size) > profile->local_bytes) {
+    l->rt /= 2;
+    layout_tiles(l);
+  }
+}
+
+/* GPUs: 4 x 4 pairs a thread, 16 threads along the rows, the others along the points; with few rows all threads lie along
+ * the points. Local memory stays under 32 KiB, which every device has. */
+static void layout_gpu(struct layout *l, const struct zlg_kernel_product_args *args, size_t size) {
+  const int chunk = args->type == ZLG_F64 ? 16 : 32;
+  l->lanes = 1;
+  l->dimension = args->d <= chunk ? (int)args->d : 0;
+  l->dc = l->dimension ? l->dimension : chunk;
+  l->rc = balanced(args->r, args->type == ZLG_F64 ? 4 : 8);
+  if (args->m < 16) {
+    l->rt = 1;
+    l->jt = 128;
+    l->rows = args->m > 2 ? 4 : (int)args->m;
+    l->cols = 1;
+  } else {
+    l->rt = 16;
+    l->jt = l->rc > 2 ? 8 : 16;
+    l->rows = l->cols = 4;
+  }
+  l->repeat = l->dimension ? 4 : 1;
+  layout_tiles(l);
+  while (l->repeat > 1 && local_bytes(l, size) > 24576) {
+    l->repeat /= 2;
+    layout_tiles(l);
+  }
+  l->flush = clamp(128 / (l->cols * l->repeat), 1, 128);
+}
+
+static struct layout layout_of(const struct zlg_kernel_product_args *args, const struct zlg_device_profile *profile) {
+  struct layout l = {0};
+  size_t size = zlg_type_size(args->type);
+  if (profile->processor)
+    layout_processor(&l, args, profile, size);
+  else
+    layout_gpu(&l, args, size);
+  return l;
+}
+
+static const char *const kernel_options[] = {
+    [ZLG_GAUSSIAN] = "GAUSSIAN",
+    [ZLG_EXPONENTIAL] = "EXPONENTIAL",
+    [ZLG_LAPLACIAN] = "LAPLACIAN",
+    [ZLG_MATERN12] = "EXPONENTIAL",
+    [ZLG_MATERN32] = "MATERN32",
+    [ZLG_MATERN52] = "MATERN52",
+    [ZLG_RATIONAL_QUADRATIC] = "RATIONAL_QUADRATIC",
+    [ZLG_INVERSE_MULTIQUADRIC] = "INVERSE_MULTIQUADRIC",
+    [ZLG_CAUCHY] = "CAUCHY",
+    [ZLG_ENERGY] = "ENERGY",
+    [ZLG_LINEAR] = "LINEAR",
+    [ZLG_POLYNOMIAL] = "POLYNOMIAL",
+    [ZLG_SIGMOID] = "SIGMOID",
+};
+
+void zlg_kernel_product_options(const void *arguments, const struct zlg_device_profile *profile, char *text,
+                                size_t bytes) {
+  const struct zlg_kernel_product_args *args = arguments;
+  const struct layout l = layout_of(args, profile);
+  /* Half-integer powers of the rational quadratic by multiplication; any other through the logarithm. */
+  const double twice = args->kind == ZLG_RATIONAL_QUADRATIC ? 2 * args->alpha : 0;
+  const int twice_alpha = twice >= 1 && twice <= 8 && twice == floor(twice) ? (int)twice : 0;
+  snprintf(text, bytes,
+           "-DKERNEL_%s -DZLG_F64=%d -DD=%d -DDC=%d -DROWS=%d -DCOLS=%d -DREPEAT=%d -DRT=%d -DJT=%d -DRC=%d -DFLUSH=%d "
+           "-DVLEN=%d -DLANES_ARE_POINTS=%d -DX1_COLUMNS=%d -DX2_COLUMNS=%d -DB_COLUMNS=%d -DISOTROPIC=%d -DDEGREE=%d "
+           "-DTWICE_ALPHA=%d",
+           kernel_options[args->kind], args->type == ZLG_F64, l.dimension, l.dc, l.rows, l.cols, l.repeat, l.rt, l.jt,
+           l.rc, l.flush, l.lanes, l.lanes_are_points, args->x1_order == ZLG_COLUMN_MAJOR,
+           args->x2_order == ZLG_COLUMN_MAJOR, args->b_order == ZLG_COLUMN_MAJOR, args->isotropic,
+           args->kind == ZLG_POLYNOMIAL ? args->degree : 0, twice_alpha);
+}
+
+#ifdef ZLG_WITH_OPENCL
+
+/* Points per slice, so that few rows still make many groups: 1024 of them on a GPU, 32 on cores, if each keeps some tiles to
+ * work on. From the shape alone, so that all devices of a kind add in the same order. */
+static int64_t slice_of(const struct zlg_kernel_product_args *args, const struct layout *l, bool processor) {
+  const int64_t groups = (args->m + l->tm - 1) / l->tm * ((args->r + l->rc - 1) / l->rc);
+  const int64_t largest_partial = (int64_t)64 << 20; /* bytes */
+  int64_t slices = (processor ? 32 : 1024) / groups;
+  const int64_t by_work = args->n / ((int64_t)l->tn * (processor ? 32 : 8));
+  const int64_t by_memory = largest_partial / 8 / args->m / args->r;
+  if (slices > by_work) slices = by_work;
+  if (slices > by_memory) slices = by_memory;
+  if (slices < 1) slices = 1;
+  const int64_t tiles = (args->n + (int64_t)l->tn * slices - 1) / ((int64_t)l->tn * slices);
+  return (tiles > 0 ? tiles : 1) * l->tn;
+}
+
+/* An operand on a device: buffer and offset in elements. */
+struct place {
+  cl_mem memory;
+  int64_t at, ld;
+};
+
+static void arg_place(struct zlg_opencl_launch *launch, const struct place *place, bool with_ld) {
+  zlg_opencl_arg_memory(launch, place->memory);
+  zlg_opencl_arg_wide(launch, place->at);
+  if (with_ld) zlg_opencl_arg_wide(launch, place->ld);
+}
+
+struct shape {
+  int64_t m, n, r, slice;
+  bool add;
+};
+
+static int launch_product(const struct zlg_kernel_product_args *args, const struct layout *l,
+                          struct zlg_opencl_program *program, cl_command_queue queue, const struct place places[5],
+                          const struct shape *shape) {
+  struct zlg_opencl_launch launch;
+  zlg_opencl_launch_begin(&launch, program, "kernel_product", queue);
+  for (int i = X1; i <= ACC; i++) arg_place(&launch, &places[i], i <= B);
+  zlg_opencl_arg_wide(&launch, shape->m);
+  zlg_opencl_arg_wide(&launch, shape->n);
+  zlg_opencl_arg_wide(&launch, args->d);
+  zlg_opencl_arg_wide(&launch, shape->r);
+  zlg_opencl_arg_wide(&launch, shape->slice);
+  zlg_opencl_arg_int(&launch, shape->add);
+  zlg_opencl_arg_double(&launch, args->alpha);
+  zlg_opencl_arg_double(&launch, args->gamma);
+  zlg_opencl_arg_double(&launch, args->offset);
+  const int64_t slices = shape->n > 0 ? (shape->n + shape->slice - 1) / shape->slice : 1;
+  const int64_t groups[3] = {(shape->m + l->tm - 1) / l->tm, slices, (shape->r + l->rc - 1) / l->rc};
+  return zlg_opencl_launch_run(&launch, (size_t)l->rt * (size_t)l->jt, groups);
+}
+
+static int launch_slices(struct zlg_opencl_program *program, cl_command_queue queue, cl_mem partial, int64_t slices,
+                         int64_t count, const struct place *acc, bool add) {
+  struct zlg_opencl_launch launch;
+  zlg_opencl_launch_begin(&launch, program, "add_slices", queue);
+  zlg_opencl_arg_memory(&launch, partial);
+  zlg_opencl_arg_wide(&launch, slices);
+  zlg_opencl_arg_wide(&launch, count);
+  arg_place(&launch, acc, false);
+  zlg_opencl_arg_int(&launch, add);
+  const int64_t groups[3] = {(count + 63) / 64, 1, 1};
+  return zlg_opencl_launch_run(&launch, 64, groups);
+}
+
+static int run_opencl(const struct zlg_kernel_product_args *args, int devid, const struct place places[5]) {
+  char options[1024];
+  struct zlg_opencl_device *device = zlg_opencl_device(devid);
+  if (!device) return ZLG_ENOMEM;
+  const struct zlg_device_profile *profile = zlg_opencl_profile(device);
+  zlg_kernel_product_options(args, profile, options, sizeof options);
+  struct zlg_opencl_program *program;
+  int status = zlg_opencl_program(device, "kernel_product", options, &program, NULL, 0);
+  if (status != ZLG_OK) return status;
+  const struct layout l = layout_of(args, profile);
+  const int64_t slice = slice_of(args, &l, profile->processor), slices = (args->n + slice - 1) / slice;
+  struct shape shape = {args->m, args->n, args->r, slice, !args->first};
+  if (slices <= 1) return launch_product(args, &l, program, NULL, places, &shape);
+  cl_mem partial = zlg_opencl_scratch(device, (size_t)(slices * args->m * args->r) * sizeof(double));
+  if (!partial) return ZLG_ENOMEM;
+  struct place partials[5] = {places[X1], places[X2], places[B], places[W], {partial, 0, 0}};
+  shape.add = false;
+  status = launch_product(args, &l, program, NULL, partials, &shape);
+  if (status != ZLG_OK) return status;
+  return launch_slices(program, NULL, partial, slices, args->m * args->r, &places[ACC], !args->first);
+}
+
+static struct place matrix_place(void *buffer, size_t size) {
+  return (struct place){(cl_mem)STARPU_MATRIX_GET_DEV_HANDLE(buffer),
+                        (int64_t)(STARPU_MATRIX_GET_OFFSET(buffer) / size), STARPU_MATRIX_GET_LD(buffer)};
+}
+
+static struct place vector_place(void *buffer) {
+  return (struct place){(cl_mem)STARPU_VECTOR_GET_DEV_HANDLE(buffer),
+                        (int64_t)(STARPU_VECTOR_GET_OFFSET(buffer) / sizeof(double)), 0};
+}
+
+static void opencl_function(void *buffers[], void *cl_arg) {
+  struct zlg_kernel_product_args *args = cl_arg;
+  args->head.start = zlg_clock();
+  if (args->m == 0 || args->r == 0) return;
+  const size_t size = zlg_type_size(args->type);
+  const struct place places[5] = {matrix_place(buffers[X1], size), matrix_place(buffers[X2], size),
+                                  matrix_place(buffers[B], size), vector_place(buffers[W]), vector_place(buffers[ACC])};
+  int status = run_opencl(args, starpu_worker_get_devid(starpu_worker_get_id()), places);
+  if (status != ZLG_OK) args->head.status = status;
+}
+
+/* One row, no points: everything lies at the start of one buffer of max(d, 1) doubles. */
+static int warm(const void *arguments, struct zlg_opencl_program *program, cl_command_queue queue, cl_mem memory) {
+  const struct zlg_kernel_product_args *args = arguments;
+  const struct layout l = layout_of(args, zlg_opencl_profile(zlg_opencl_program_device(program)));
+  const struct place place = {memory, 0, 1}, places[5] = {place, place, place, place, place};
+  const struct shape shape = {.m = 1, .n = 0, .r = 1, .slice = l.tn, .add = false};
+  int status = launch_product(args, &l, program, queue, places, &shape);
+  return status == ZLG_OK ? launch_slices(program, queue, memory, 0, 1, &place, false) : status;
+}
+
+#endif
+
+int zlg_kernel_product_prepare(const void *arguments, char *message, size_t message_bytes) {
+#ifdef ZLG_WITH_OPENCL
+  const struct zlg_kernel_product_args *args = arguments;
+  const struct zlg_opencl_warm what = {"kernel_product", zlg_kernel_product_options, warm,
+                                       sizeof(double) * (size_t)(args->d + 1)};
+  return zlg_opencl_prepare(&what, arguments, message, message_bytes);
+#else
+  (void)arguments, (void)message, (void)message_bytes;
+  return ZLG_OK;
+#endif
+}
+
+#ifdef ZLG_WITH_OPENCL
+static int can_execute(unsigned worker, struct starpu_task *task, unsigned implementation) {
+  (void)task, (void)implementation;
+  return starpu_worker_get_type((int)worker) != STARPU_OPENCL_WORKER ||
+         zlg_opencl_usable(starpu_worker_get_devid((int)worker));
+}
+#endif
+
+static struct starpu_perfmodel model = ZLG_MODEL(kernel_product);
+
+struct starpu_codelet zlg_kernel_product_codelet = {
+    .name = "zlg_kernel_product",
+    .cpu_funcs = {cpu_function},
+    .cpu_funcs_name = {"zlg_kernel_product"},
+#ifdef ZLG_WITH_OPENCL
+    .opencl_funcs = {opencl_function},
+    .opencl_flags = {STARPU_OPENCL_ASYNC},
+    .can_execute = can_execute,
+#endif
+    .nbuffers = STARPU_VARIABLE_NBUFFERS,
+    .model = &model,
+};
+
+const struct zlg_codelet zlg_codelet_kernel_product = {
+    .name = "kernel_product",
+#ifdef ZLG_WITH_OPENCL
+    .backends = ZLG_ON_CPU | ZLG_ON_OPENCL,
+#else
+    .backends = ZLG_ON_CPU,
+#endif
+    .codelet = &zlg_kernel_product_codelet,
+    .count = zlg_kernel_product_count,
+    .footprint = zlg_kernel_product_footprint,
+    .prepare = zlg_kernel_product_prepare,
+};
