@@ -1,10 +1,12 @@
-/* The registry of codelets and what their StarPU glue shares. Used by src/plan, which submits, and by codelet.c files. */
+/* The registry of codelets and what their StarPU glue shares. Used by src/plan, which submits, by operators, which name
+ * the codelet they want, and by codelet.c files. StarPU's types are names only here: who looks inside them includes
+ * starpu_compat.h too. */
 #ifndef ZLG_COMMON_CODELET_H
 #define ZLG_COMMON_CODELET_H
 
 #include <stddef.h>
+#include <stdint.h>
 
-#include "codelets/common/starpu_compat.h"
 #include "codelets/common/task.h"
 
 #define ZLG_ON_CPU 1u
@@ -17,17 +19,22 @@ struct zlg_operand {
   int64_t ld;
 };
 
+struct starpu_codelet;
+struct starpu_task;
+struct starpu_perfmodel_arch;
+
 struct zlg_codelet {
   const char *name;
   unsigned backends;
   struct starpu_codelet *codelet;
-  /* The CPU implementation without StarPU, buffers in the codelet's order: what the codelet's own CPU function calls, and
-   * what small problems call at once in the caller's thread. ZLG_OK or ZLG_ENOMEM (scratch). */
+  /* The CPU implementation without StarPU, buffers in the codelet's order: what the codelet's own CPU function calls,
+   * and what small problems call at once in the caller's thread. ZLG_OK or ZLG_ENOMEM (scratch). */
   int (*cpu)(const void *args, const struct zlg_operand *operands);
   void (*count)(const void *args, struct zlg_count *count);
   uint32_t (*footprint)(const void *args);
   /* Makes the program for these arguments ready on every device of the kinds that run, so that no task meets a compiler
-   * or its errors: called by the plan before the first task. ZLG_OK, or a code with `message` filled in. NULL: nothing. */
+   * or its errors: called by the plan before the first task. ZLG_OK, or a code with `message` filled in. NULL: nothing.
+   */
   int (*prepare)(const void *args, char *message, size_t message_bytes);
 };
 
@@ -48,12 +55,12 @@ const struct zlg_codelet *zlg_codelet_of(const struct starpu_codelet *codelet);
 /* Seconds on a monotonic clock. */
 double zlg_clock(void);
 
-/* Scratch memory of the calling worker thread, 64-byte aligned, valid until the thread's next call; freed with the thread.
- * NULL when there is no memory. */
+/* Scratch memory of the calling worker thread, 64-byte aligned, valid until the thread's next call; freed with the
+ * thread. NULL when there is no memory. */
 void *zlg_scratch(size_t bytes);
 
-/* The performance model that every codelet's `model` points to: analytic from count(), corrected by what was measured in
- * this process (zlg_model_learn), so that an uncalibrated machine starts sensibly and improves as it runs. */
+/* The performance model that every codelet's `model` points to: analytic from count(), corrected by what was measured
+ * in this process (zlg_model_learn), so that an uncalibrated machine starts sensibly and improves as it runs. */
 #define ZLG_MODEL(name_)                                                                                               \
   {                                                                                                                    \
     .type = STARPU_PER_ARCH, .symbol = "zlg_" #name_, .arch_cost_function = zlg_model_microseconds,                    \

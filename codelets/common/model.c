@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "codelets/common/codelet.h"
+#include "codelets/common/starpu_compat.h"
 
 /* What one worker of a kind does, before anything was measured. flops: of the kernels, not the peak. A CPU core: 2 FMA of
  * the vector width a cycle at 3 GHz, 60 % reached. Devices are guesses that the first tasks correct: PoCL is a CPU, a

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "codelets/common/codelet.h"
+#include "codelets/common/starpu_compat.h"
 #include "src/core/error.h"
 #include "src/core/machine.h"
 #include "src/core/memory.h"

@@ -1,7 +1,7 @@
 /* The sum without tasks: a problem that costs less than a task runs at once in the calling thread, through the same CPU
  * implementations and with the same bits as its single tile would have. */
 #include "src/core/memory.h"
-#include "src/plan/plan.h"
+#include "src/plan/graph.h"
 
 static struct zlg_operand operand_of(const zlg_matrix *matrix, const double *zeros) {
   if (matrix->columns == 0 && zeros) return (struct zlg_operand){(void *)zeros, 1};

@@ -1,20 +1,20 @@
 /* Plans: from an operator's sum to tiles, from tiles to tasks. The only room that submits tasks.
  *
- * The one graph so far is the tiled sum, Y = alpha sum_J f(P_I, Q_J) X_J + beta Y: for every block I of output rows, partial
- * sums run over the column blocks J in `parts` independent chains (block J in chain J mod parts, each chain in order), and one
- * accumulate task adds the chains in order and writes Y_I. Tile shapes and the number of chains depend on sizes only, so the
- * bits do not depend on workers or schedulers. */
+ * The one graph so far is the tiled sum, Y = alpha sum_J f(P_I, Q_J) X_J + beta Y: for every block I of output rows,
+ * partial sums run over the column blocks J in `parts` independent chains (block J in chain J mod parts, each chain in
+ * order), and one accumulate task adds the chains in order and writes Y_I. Tile shapes and the number of chains depend
+ * on sizes only, so the bits do not depend on workers or schedulers. */
 #ifndef ZLG_PLAN_PLAN_H
 #define ZLG_PLAN_PLAN_H
 
-#include "codelets/accumulate/args.h"
 #include "codelets/common/codelet.h"
 #include "src/core/matrix.h"
 #include "src/core/request.h"
 #include "zellige/operator.h"
 
-/* What an operator asks for. `args` is a template that `shape` adapts to a tile; p has a row per row of Y, q a row per row of
- * x. The codelet's buffers: P tile, Q tile, X tile, constants, accumulator (see codelets/kernel_product/args.h). */
+/* What an operator asks for. `args` is a template that `shape` adapts to a tile; p has a row per row of Y, q a row per
+ * row of x. The codelet's buffers: P tile, Q tile, X tile, constants, accumulator (see codelets/kernel_product/args.h).
+ */
 struct zlg_sum {
   zlg_context *context;
   const struct zlg_codelet *codelet;
@@ -31,70 +31,26 @@ struct zlg_sum {
 
 /* Tiles, chains and memory of a sum, from sizes, options and limits. */
 struct zlg_sum_shape {
-  int64_t mt, nt, rt;    /* tile: rows of Y, rows of x, columns of x */
-  int64_t mi, nj, rc;    /* number of tiles in each direction */
-  int64_t parts;         /* chains per block of rows */
-  int64_t group;         /* blocks of rows that share a pass over the columns */
-  int64_t row_slots;     /* blocks of rows alive at once */
-  int64_t column_slots;  /* column tiles alive at once */
-  int64_t window;        /* tasks under way at most */
+  int64_t mt, nt, rt;   /* tile: rows of Y, rows of x, columns of x */
+  int64_t mi, nj, rc;   /* number of tiles in each direction */
+  int64_t parts;        /* chains per block of rows */
+  int64_t group;        /* blocks of rows that share a pass over the columns */
+  int64_t row_slots;    /* blocks of rows alive at once */
+  int64_t column_slots; /* column tiles alive at once */
+  int64_t window;       /* tasks under way at most */
   int64_t memory_bytes;
   int64_t tasks;
-  bool direct;           /* short enough to run in the calling thread */
+  bool direct; /* short enough to run in the calling thread */
   double flops, work, bytes_read, bytes_written, seconds;
 };
 
-/* Columns of the right-hand side r are an argument: x and y may be missing (NULL) when only a cost is asked for. Writes into
- * sum->args, which must be a copy of its own.
- * ZLG_ELIMIT where even the smallest tiles pass the context's limit, ZLG_EOVERFLOW. */
+/* Columns of the right-hand side r are an argument: x and y may be missing (NULL) when only a cost is asked for. Writes
+ * into sum->args, which must be a copy of its own. ZLG_ELIMIT where even the smallest tiles pass the context's limit,
+ * ZLG_EOVERFLOW. */
 int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *shape);
 
-/* Runs the sum, whose operands were validated before. `sum` and its args are copied, x and y retained, `keep` taken over; the
- * constants and p and q stay those of the operator that `keep` keeps alive. */
+/* Runs the sum, whose operands were validated before. `sum` and its args are copied, x and y retained, `keep` taken
+ * over; the constants and p and q stay those of the operator that `keep` keeps alive. */
 int zlg_sum_start(const struct zlg_sum *sum, bool threaded, zlg_request **request);
-
-/* ---- between the files of this room ------------------------------------------------------------------------------ */
-
-/* A tile of a matrix as StarPU knows it: in place where the matrix lies in memory, else staged through a buffer. `pending`
- * counts the tasks under way that use it, under the request's lock. */
-struct zlg_tile {
-  starpu_data_handle_t handle; /* NULL: empty slot */
-  int64_t index;
-  void *buffer;
-  int64_t buffer_bytes;
-  int64_t row, rows, column, columns;
-  int pending;
-};
-
-enum zlg_tile_use { ZLG_TILE_READ, ZLG_TILE_WRITE, ZLG_TILE_UPDATE };
-
-/* Registers the block in this slot, reading it first where it is staged and used (READ, UPDATE). */
-int zlg_tile_open(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matrix, enum zlg_tile_use use, int64_t row,
-                  int64_t rows, int64_t column, int64_t columns);
-/* Waits for its tasks and unregisters; with `write` a staged tile goes to its file. The slot is empty after, whatever the
- * status. The buffer stays for the next. */
-int zlg_tile_close(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matrix, bool write);
-void zlg_tile_free(struct zlg_tile *tile);
-/* True where the matrix cannot be handed to StarPU where it lies. */
-bool zlg_tile_is_staged(const zlg_matrix *matrix);
-
-/* A task under way: lives until its end. */
-#define ZLG_TASK_TILES 4
-struct zlg_task {
-  zlg_request *request;
-  const struct zlg_codelet *codelet;
-  int *pending[ZLG_TASK_TILES]; /* counters of what it uses */
-  double work;
-  _Alignas(16) unsigned char args[]; /* starts with struct zlg_task_head */
-};
-struct zlg_task *zlg_task_new(zlg_request *request, const struct zlg_codelet *codelet, const void *args, size_t bytes);
-/* Waits for room in the window and submits; gives `task` back in every case. handles and modes: `count` of each. */
-int zlg_task_submit(struct zlg_task *task, int64_t window, const starpu_data_handle_t *handles,
-                    const enum starpu_data_access_mode *modes, int count);
-/* Waits until no task of the request is under way. */
-void zlg_tasks_drain(zlg_request *request);
-
-/* The sum without tasks, in the calling thread. */
-int zlg_sum_direct(const struct zlg_sum *sum, zlg_request *request);
 
 #endif

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "src/core/memory.h"
-#include "src/plan/plan.h"
+#include "src/plan/graph.h"
 
 #define NOMINAL_FLOPS 1e11 /* a core with wide vectors */
 #define NOMINAL_BYTES 1e10

@@ -4,7 +4,7 @@
 
 #include "src/core/memory.h"
 #include "src/core/runtime.h"
-#include "src/plan/plan.h"
+#include "src/plan/graph.h"
 
 struct row_block { /* one block of output rows that is alive */
   bool live;

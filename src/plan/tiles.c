@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "src/core/memory.h"
-#include "src/plan/plan.h"
+#include "src/plan/graph.h"
 
 bool zlg_tile_is_staged(const zlg_matrix *matrix) {
   return !matrix->data || matrix->columns == 0 || matrix->ld > UINT32_MAX;

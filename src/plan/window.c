@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "src/core/memory.h"
-#include "src/plan/plan.h"
+#include "src/plan/graph.h"
 
 struct zlg_task *zlg_task_new(zlg_request *request, const struct zlg_codelet *codelet, const void *args, size_t bytes) {
   struct zlg_task *task = zlg_calloc(1, sizeof *task + bytes);
