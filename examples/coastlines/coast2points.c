@@ -193,6 +193,14 @@ static int64_t count_points(const struct shores *s, const char *levels, long str
   return count;
 }
 
+/* The least stride that gives no more than `most` points. A segment gives at least one, so very small numbers cannot be
+ * met; beyond a stride of 1000 nothing changes any more. */
+static long fit_stride(const struct shores *s, const char *levels, int64_t most) {
+  long stride = 1;
+  while (stride < 1000 && count_points(s, levels, stride) > most) stride++;
+  return stride;
+}
+
 static struct summary convert(const struct shores *s, const char *levels, long stride, struct output *out) {
   struct summary sum = {0, 0, INFINITY, -INFINITY, INFINITY, -INFINITY};
   long segment = 0, first = 0;
@@ -219,14 +227,16 @@ static zlg_context *open_context(void) {
   return context;
 }
 
-static void write_points(const struct shores *s, const char *levels, long stride, zlg_type type, char **paths) {
+/* `lengths` may be NULL: then only the points are written. */
+static void write_points(const struct shores *s, const char *levels, long stride, zlg_type type, const char *points,
+                         const char *lengths) {
   struct output *out = calloc(1, sizeof *out);
   if (!out) fail("starting", "out of memory");
   int64_t count = count_points(s, levels, stride);
   out->context = open_context();
   out->type = type;
-  check(out, zlg_matrix_create_npy(out->context, &out->points, paths[1], type, count, 3, ZLG_ROW_MAJOR));
-  if (paths[2]) check(out, zlg_matrix_create_npy(out->context, &out->lengths, paths[2], type, count, 1, ZLG_ROW_MAJOR));
+  check(out, zlg_matrix_create_npy(out->context, &out->points, points, type, count, 3, ZLG_ROW_MAJOR));
+  if (lengths) check(out, zlg_matrix_create_npy(out->context, &out->lengths, lengths, type, count, 1, ZLG_ROW_MAJOR));
   struct summary sum = convert(s, levels, stride, out);
   check(out, zlg_matrix_close(out->points));
   if (out->lengths) check(out, zlg_matrix_close(out->lengths));
@@ -234,13 +244,16 @@ static void write_points(const struct shores *s, const char *levels, long stride
   zlg_matrix_release(out->lengths);
   zlg_context_release(out->context);
   free(out);
-  printf("%lld points for %.0f km of coast in %ld segments, longitude %.2f to %.2f, latitude %.2f to %.2f\n",
-         (long long)count, sum.km, sum.segments, sum.west, sum.east, sum.south, sum.north);
+  printf("%lld points, one for %ld links of the shoreline: %.0f km of coast in %ld segments, longitude %.2f to %.2f, "
+         "latitude %.2f to %.2f\n",
+         (long long)count, stride, sum.km, sum.segments, sum.west, sum.east, sum.south, sum.north);
 }
 
 static const char usage[] =
-    "usage: coast2points [--stride N] [--levels DIGITS] [--type f32|f64] FILE.nc POINTS.npy [LENGTHS.npy]\n"
+    "usage: coast2points [--stride N | --at-most N] [--levels DIGITS] [--type f32|f64] FILE.nc POINTS.npy "
+    "[LENGTHS.npy]\n"
     "  --stride N       one point for every N links of the shoreline (default 1)\n"
+    "  --at-most N      the least stride that gives no more than N points\n"
     "  --levels DIGITS  1 ocean shore, 2 lakes, 3 islands in lakes, 4 ponds on them, 6 Antarctic grounding line (1)\n"
     "  --type f32|f64   element type of the files (f32)\n";
 
@@ -249,26 +262,33 @@ static void refuse(const char *what) {
   exit(2);
 }
 
+struct choice {
+  long stride, most; /* most: 0 where the stride is given */
+  const char *levels;
+  zlg_type type;
+};
+
+/* Takes one option with its value; 0 where it is unknown or the value wrong. */
+static int take_option(struct choice *c, const char *option, const char *value) {
+  if (strcmp(option, "--stride") == 0) return (c->stride = atol(value)) >= 1;
+  if (strcmp(option, "--at-most") == 0) return (c->most = atol(value)) >= 1;
+  if (strcmp(option, "--levels") == 0) return *(c->levels = value) && strspn(value, "12346") == strlen(value);
+  if (strcmp(option, "--type") != 0) return 0;
+  c->type = strcmp(value, "f32") == 0 ? ZLG_F32 : ZLG_F64;
+  return strcmp(value, "f32") == 0 || strcmp(value, "f64") == 0;
+}
+
 int main(int argc, char **argv) {
-  long stride = 1;
-  const char *levels = "1";
-  zlg_type type = ZLG_F32;
+  struct choice c = {1, 0, "1", ZLG_F32};
   int i = 1;
   for (; i < argc && strncmp(argv[i], "--", 2) == 0; i += 2) {
-    const char *value = i + 1 < argc ? argv[i + 1] : "";
     if (strcmp(argv[i], "--help") == 0) return fputs(usage, stdout) < 0;
-    if (strcmp(argv[i], "--stride") == 0 && (stride = atol(value)) >= 1) continue;
-    if (strcmp(argv[i], "--levels") == 0 && *(levels = value) && strspn(value, "12346") == strlen(value)) continue;
-    if (strcmp(argv[i], "--type") == 0 && (strcmp(value, "f32") == 0 || strcmp(value, "f64") == 0)) {
-      type = value[1] == '3' ? ZLG_F32 : ZLG_F64;
-      continue;
-    }
-    refuse("an option is unknown or its value wrong");
+    if (!take_option(&c, argv[i], i + 1 < argc ? argv[i + 1] : "")) refuse("an option is unknown or its value wrong");
   }
   if (argc - i != 2 && argc - i != 3) refuse("two or three files are expected");
   struct shores s = read_shores(argv[i]);
-  char *paths[] = {argv[i], argv[i + 1], argc - i == 3 ? argv[i + 2] : NULL};
-  write_points(&s, levels, stride, type, paths);
+  if (c.most > 0) c.stride = fit_stride(&s, c.levels, c.most);
+  write_points(&s, c.levels, c.stride, c.type, argv[i + 1], argv[i + 2]); /* argv ends with NULL */
   free_shores(&s);
   return 0;
 }
