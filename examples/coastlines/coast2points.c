@@ -163,20 +163,25 @@ struct summary {
   double km, west, east, south, north;
 };
 
+static void widen(struct summary *sum, double longitude, double latitude) {
+  sum->west = fmin(sum->west, longitude), sum->east = fmax(sum->east, longitude);
+  sum->south = fmin(sum->south, latitude), sum->north = fmax(sum->north, latitude);
+}
+
 /* Cuts a segment into runs of `stride` links (the last may be shorter) and emits a point for each. Links of no length
  * (a point given twice) still count, with the least weight that keeps their centre defined. */
 static void convert_segment(const struct shores *s, long bin, long first, long points, long stride, struct output *out,
                             struct summary *sum) {
   double a[3], b[3], longitude, latitude, moment[3] = {0, 0, 0}, km = 0;
   place(s, bin, first, &longitude, &latitude, a);
+  widen(sum, longitude, latitude);
   for (long link = 1; link < points; link++, memcpy(a, b, sizeof a)) {
     place(s, bin, first + link, &longitude, &latitude, b);
     double chord = sqrt((b[0] - a[0]) * (b[0] - a[0]) + (b[1] - a[1]) * (b[1] - a[1]) + (b[2] - a[2]) * (b[2] - a[2]));
     double length = 2 * asin(chord / 2) * EARTH_KM;
     for (int k = 0; k < 3; k++) moment[k] += (length + 1e-9) * (a[k] + b[k]) / 2;
     km += length;
-    sum->west = fmin(sum->west, longitude), sum->east = fmax(sum->east, longitude);
-    sum->south = fmin(sum->south, latitude), sum->north = fmax(sum->north, latitude);
+    widen(sum, longitude, latitude);
     if (link % stride == 0 || link == points - 1) {
       emit(out, moment, km);
       sum->km += km;

@@ -3,6 +3,7 @@
 file = ARG1; header = int(ARG2); columns = int(ARG3); rows = int(ARG4)
 scale = ARG5 + 0.0; smoothing = ARG6; subtitle = ARG7; picture = ARG8
 
+set encoding utf8
 set terminal pngcairo size 1440,870 enhanced font 'DejaVu Sans,15' background '#0d0f14'
 set output picture
 

@@ -9,6 +9,7 @@ stats tasks using 3 nooutput
 finish = STATS_max
 
 height = 210 + 90 * rows
+set encoding utf8
 set terminal pngcairo size 1440,height enhanced font 'DejaVu Sans,15' background '#ffffff'
 set output picture
 ink = '#20242c'; dim = '#6b7280'
