@@ -50,3 +50,113 @@ done
 for number in "$seconds" "$columns" "$rows" "$smoothing"; do
   case $number in '' | *[!0-9]* | 0*) usage >&2; die "$number: expected a whole number above 0" ;; esac
 done
+
+# ---- what is needed ----------------------------------------------------------------------------------------------------
+zellige=$build/tools/zellige
+[ -x "$zellige" ] || zellige=$build/zellige
+coast2points=$build/examples/coastlines/coast2points
+globe=$build/examples/coastlines/globe
+[ -x "$zellige" ] && [ -x "$globe" ] || die "$build: the library is not built there; run make first (./bootstrap demo does all)"
+[ -x "$coast2points" ] || die "coast2points was not built: configure found no HDF5" \
+  "install it (Debian: apt-get install libhdf5-dev), then configure and make again"
+command -v gnuplot > /dev/null || die "gnuplot is missing (Debian: apt-get install gnuplot-nox)"
+if [ -z "$data" ]; then
+  for data in /usr/share/gmt-gshhg/binned_GSHHS_f.nc /usr/share/gmt-gshhg/binned_GSHHS_h.nc; do
+    [ ! -e "$data" ] || break
+  done
+  [ -e "$data" ] || die "the coastlines are missing (Debian: apt-get install gmt-gshhg-full, or gmt-gshhg-high)"
+fi
+[ -r "$data" ] || die "$data: cannot be read"
+
+out=$build/demo
+mkdir -p "$out"
+# StarPU's measurements of the machine and compiled device programs stay here too; one directory per set of devices.
+unset XDG_CACHE_HOME
+export STARPU_SILENT=1 OPENBLAS_NUM_THREADS=1 POCL_CACHE_DIR="$out/cache"
+mkdir -p "$out/starpu" "$out/starpu-device" "$out/cache"
+export STARPU_HOME="$out/starpu"
+
+say() { printf '\n== %s\n' "$*"; }
+calc() { awk "BEGIN { printf \"%.10g\", $1 }"; }
+# Whole numbers with spaces between groups of three digits.
+grouped() { printf '%s' "$1" | sed -e ':a' -e 's/^\([0-9]\{1,\}\)\([0-9]\{3\}\)/\1 \2/' -e 'ta'; }
+# 2.5e12 as gnuplot writes it.
+power() { awk "BEGIN { e = int(log($1) / log(10) + 1e-9); printf \"%.1f × 10^{%d}\", $1 / 10 ^ e, e }"; }
+# The number of a member of the report in zellige's JSON.
+report() { sed -n "/\"report\"/,\$ s/^ *\"$1\": *\\([-+.eE0-9]*\\).*/\\1/p" "$2" | head -n 1; }
+# Bytes before the numbers in a .npy file of version 1.
+header() { od -A n -t u2 -j 8 -N 2 "$1" | awk '{ print $1 + 10 }'; }
+
+earth=6371.0088 # km
+lengthscale=$(calc "$smoothing / $earth")
+# From the sum of km * exp(-distance^2 / (2 smoothing^2)) to km of coast per km^2.
+scale=$(calc "1 / (2 * 3.14159265358979 * $smoothing * $smoothing)")
+
+# ---- points and grid ---------------------------------------------------------------------------------------------------
+say "shorelines of $data as points on the sphere"
+if [ "$full" = yes ]; then
+  "$coast2points" "$data" "$out/points.npy" "$out/lengths.npy" | tee "$out/points.txt"
+else
+  "$coast2points" --at-most 1 "$data" "$out/few.npy" > "$out/few.txt"
+  "$globe" grid 240 120 "$out/coarse.npy"
+  "$zellige" product --kernel gaussian --lengthscale "$lengthscale" --json "$out/coarse.npy" "$out/few.npy" \
+    -o "$out/few-density.npy" > "$out/rate.json"
+  rate=$(calc "$(report work "$out/rate.json") / $(report seconds "$out/rate.json")")
+  rm -f "$out/few.npy" "$out/coarse.npy" "$out/few-density.npy"
+  # Where even the fewest points, one per segment, are too many, the map gets coarser.
+  fewest=$(cut -d ' ' -f 1 "$out/few.txt")
+  while most=$(calc "int($rate * $seconds / ($columns * $rows))") && [ "$most" -lt "$fewest" ] && [ "$rows" -ge 90 ]; do
+    columns=$((columns / 2)) rows=$((rows / 2))
+  done
+  printf 'this machine does %.2g pairs a second: %s points or fewer for a product of some %s s\n' "$rate" "$(grouped "$most")" "$seconds"
+  "$coast2points" --at-most "$most" "$data" "$out/points.npy" "$out/lengths.npy" | tee "$out/points.txt"
+fi
+points=$(cut -d ' ' -f 1 "$out/points.txt")
+km=$(sed -n 's/.*: \([0-9]*\) km of coast.*/\1/p' "$out/points.txt")
+"$globe" grid "$columns" "$rows" "$out/grid.npy"
+pairs=$(calc "$points * $columns * $rows")
+echo "$(grouped "$points") points x $(grouped $((columns * rows))) cells of a $columns x $rows grid = $(calc "$pairs") pairs"
+
+# ---- the density -------------------------------------------------------------------------------------------------------
+say "density, smoothed by a Gaussian of $smoothing km, on all workers"
+"$zellige" product --kernel gaussian --lengthscale "$lengthscale" --scale "$scale" \
+  "$out/grid.npy" "$out/points.npy" "$out/lengths.npy" -o "$out/density.npy"
+# Smoothing moves coast but loses none: the density summed over the Earth must be the length that went in.
+total=$("$globe" total "$columns" "$rows" "$out/density.npy")
+echo "check: the density summed over the Earth is $(grouped "$total") km, the shorelines are $(grouped "$km") km"
+awk "BEGIN { exit !($total > 0.99 * $km && $total < 1.01 * $km) }" || die "these differ by more than 1 %: the density is wrong"
+gnuplot -c "$here/map.gp" "$out/density.npy" "$(header "$out/density.npy")" "$columns" "$rows" 1000 "$smoothing" \
+  "$(grouped "$km") km of shoreline, $(grouped "$points") points, $(power "$pairs") pairs" "$out/coastlines.png"
+
+# ---- with a device -----------------------------------------------------------------------------------------------------
+# PoCL is an OpenCL device made of CPU cores: it gets one, the CPU workers the others. Its set of devices is measured into a
+# directory of its own.
+say "a smaller product, with PoCL as a device beside the CPU workers"
+cpus=$(nproc)
+[ "$cpus" -le 1 ] || cpus=$((cpus - 1))
+[ "$cpus" -le 3 ] || cpus=3
+"$globe" grid 180 90 "$out/small-grid.npy"
+"$coast2points" --at-most 1 "$data" "$out/small-points.npy" "$out/small-lengths.npy" > "$out/small.txt"
+if STARPU_HOME="$out/starpu-device" STARPU_OPENCL_ON_CPUS=1 STARPU_WORKERS_NOBIND=1 POCL_DEVICES=pthread POCL_MAX_PTHREAD_COUNT=1 \
+  "$zellige" product --kernel gaussian --lengthscale "$lengthscale" --scale "$scale" --workers "$cpus" --opencl 1 \
+  --trace "$out/trace.tsv" "$out/small-grid.npy" "$out/small-points.npy" "$out/small-lengths.npy" -o "$out/small-density.npy"; then
+  # A row per worker, in the order of their first tasks; then their tasks by row.
+  awk -F '\t' -v workers="$out/workers.tsv" -v tasks="$out/tasks.tsv" '
+    NR == 1 { next }
+    !($1 in row) { row[$1] = rows; name[rows] = $1; device[rows] = $2 != "cpu"; rows++ }
+    { r = row[$1]; work[r] += $6; all += $6; count[r]++; busy[r] += $5 - $4; if ($5 > end) end = $5
+      printf "%d\t%.9f\t%.9f\t%d\n", r, $4, $5, device[r] > tasks }
+    END { for (r = 0; r < rows; r++)
+        printf "%d\t%s\t%.2f\t%.1f\t%d\t%d\n", r, name[r], 100 * work[r] / all, 100 * busy[r] / end, count[r], device[r] > workers }
+  ' "$out/trace.tsv"
+  gnuplot -c "$here/workers.gp" "$out/workers.tsv" "$out/tasks.tsv" \
+    "Who did it: $(power "$(calc "$(cut -d ' ' -f 1 "$out/small.txt") * 180 * 90")") pairs, $cpus CPU worker$([ "$cpus" = 1 ] || echo s) and a PoCL device" \
+    "$out/workers.png"
+else
+  die "the product with a PoCL device failed; without such a device (Debian: apt-get install pocl-opencl-icd) only the map is drawn:" \
+    "$out/coastlines.png"
+fi
+
+say "pictures"
+echo "$out/coastlines.png  the map"
+echo "$out/workers.png     who did it, and when"
