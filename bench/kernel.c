@@ -92,8 +92,8 @@ static int run_kernel(const struct bench_case *self, const struct bench_settings
   row->unit = "Mpair/s";
   trial.context = bench_context(settings->workers, row);
   if (!trial.context || trial_open(&trial, shape, row->type)) goto cleanup;
-  snprintf(problem, sizeof problem, "kernel %s %s %d %d %d", shape->peer, zlg_type_name(row->type),
-           (int)shape->kernel.d, (int)shape->kernel.r, 20000);
+  snprintf(problem, sizeof problem, "kernel %s %s %d %d %lld %lld", shape->peer, zlg_type_name(row->type),
+           (int)shape->kernel.d, (int)shape->kernel.r, (long long)shape->m, (long long)trial.product.n);
   int peers = bench_peers(settings, problem, others), count = peers;
   if (shape->kernel.ard) {
     struct bench_kernel isotropic = shape->kernel;

@@ -54,6 +54,9 @@ static void helper_become(const struct helper *helper, const char *python, int i
   snprintf(folder, sizeof folder, "%s/cache-%s", home(), helper->name);
   if (dup2(in, 0) < 0 || dup2(out, 1) < 0) _exit(127);
   setenv("OMP_NUM_THREADS", threads, 1);
+  setenv("MALLOC_MMAP_THRESHOLD_", "1073741824",
+         1); /* NumPy's temporaries are not given back to the system each time */
+  setenv("MALLOC_TRIM_THRESHOLD_", "1073741824", 1);
   setenv("KEOPS_CACHE_FOLDER", folder, 1);
   if (strcmp(helper->name, "keops-tuned") == 0)
     setenv("CXXFLAGS", "-march=native -ffast-math", 1);

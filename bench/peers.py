@@ -105,24 +105,24 @@ def tile_product(name, dtype, d, r, x, y, b):
     return product
 
 
-def kernel(seconds, name, type_name, d, r, n):
-    """Mpair/s of sum_j k(x_i, y_j) b_j, points N(0, 1/D), the number of rows chosen so that a repetition lasts `seconds`."""
-    d, r, n, dtype = int(d), int(r), int(n), TYPES[type_name]
+def kernel(seconds, name, type_name, d, r, m, n):
+    """Mpair/s of sum_j k(x_i, y_j) b_j, points N(0, 1/D); m = 0: so many rows that a repetition lasts `seconds`."""
+    d, r, m, n, dtype = int(d), int(r), int(m), int(n), TYPES[type_name]
     make = tile_product if peer == "blas-tile" else keops_product
     if name not in (TILE if peer == "blas-tile" else KEOPS):
         return None
     random = np.random.default_rng(1)
-    most = 20000
+    most = m or 20000
     x, y = (np.ascontiguousarray(random.standard_normal((count, d)) / d**0.5, dtype) for count in (most, n))
     product = make(name, dtype, d, r, x, y, np.ascontiguousarray(random.standard_normal((n, r)), dtype))
-    product(64)  # compiles
+    product(1 if m else 64)  # compiles
 
     def rate(rows):
         start = clock()
         product(rows)
         return rows * n / (clock() - start)
 
-    rows = int(min(most, max(256, seconds * rate(256) / n)))
+    rows = m or int(min(most, max(256, seconds * rate(256) / n)))
     return lambda: rate(rows) / 1e6
 
 
