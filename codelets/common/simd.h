@@ -1,0 +1,198 @@
+/* Vectors for the CPU kernels: GCC's vector extensions, with one width per instruction set, and the few operations that
+ * the extensions do not express (minimum and maximum with the processor's NaN rule, absolute value, the exponential,
+ * the logarithm, square roots). For cpu.c files only; each includes it once per instruction set.
+ *
+ * zlg_v32/zlg_v64 hold ZLG_L32/ZLG_L64 lanes. Functions end in 32 or 64, so that a text written once for both types
+ * pastes the suffix. Errors are in units in the last place (ulp) of the exact result and are tested in
+ * tests/kernel/vmath.c. */
+#ifndef ZLG_COMMON_SIMD_H
+#define ZLG_COMMON_SIMD_H
+
+#include <stdint.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#if defined(__AVX512F__)
+#define ZLG_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define ZLG_VECTOR_BYTES 32
+#else
+#define ZLG_VECTOR_BYTES 16
+#endif
+#define ZLG_L32 (ZLG_VECTOR_BYTES / 4)
+#define ZLG_L64 (ZLG_VECTOR_BYTES / 8)
+#define ZLG_INLINE static inline __attribute__((always_inline, unused))
+
+typedef float zlg_v32 __attribute__((vector_size(ZLG_VECTOR_BYTES)));
+typedef double zlg_v64 __attribute__((vector_size(ZLG_VECTOR_BYTES)));
+typedef int32_t zlg_i32 __attribute__((vector_size(ZLG_VECTOR_BYTES)));
+typedef int64_t zlg_i64 __attribute__((vector_size(ZLG_VECTOR_BYTES)));
+typedef uint64_t zlg_u64 __attribute__((vector_size(ZLG_VECTOR_BYTES)));
+typedef uint32_t zlg_u32 __attribute__((vector_size(ZLG_VECTOR_BYTES)));
+
+/* An operation of the processor where it has one, with the operands in this order; elsewhere in lanes. */
+#if defined(__AVX512F__)
+#define ZLG_VOP(op, type) _mm512_##op##_##type
+#define ZLG_CAST32(v) ((__m512)(v))
+#define ZLG_CAST64(v) ((__m512d)(v))
+#elif defined(__AVX2__)
+#define ZLG_VOP(op, type) _mm256_##op##_##type
+#define ZLG_CAST32(v) ((__m256)(v))
+#define ZLG_CAST64(v) ((__m256d)(v))
+#elif defined(__x86_64__)
+#define ZLG_VOP(op, type) _mm_##op##_##type
+#define ZLG_CAST32(v) ((__m128)(v))
+#define ZLG_CAST64(v) ((__m128d)(v))
+#endif
+
+ZLG_INLINE zlg_v32 zlg_set32(float s) {
+  return s - (zlg_v32){0};
+}
+ZLG_INLINE zlg_v64 zlg_set64(double s) {
+  return s - (zlg_v64){0};
+}
+
+/* a where the mask (of a comparison) is set, b elsewhere. */
+ZLG_INLINE zlg_v32 zlg_select32(zlg_i32 mask, zlg_v32 a, zlg_v32 b) {
+  return (zlg_v32)((mask & (zlg_i32)a) | (~mask & (zlg_i32)b));
+}
+ZLG_INLINE zlg_v64 zlg_select64(zlg_i64 mask, zlg_v64 a, zlg_v64 b) {
+  return (zlg_v64)((mask & (zlg_i64)a) | (~mask & (zlg_i64)b));
+}
+/* Where the two compare false (equal, or a NaN) the second is returned: zlg_max(limit, x) keeps a NaN in x. */
+#ifdef ZLG_VOP
+ZLG_INLINE zlg_v32 zlg_max32(zlg_v32 a, zlg_v32 b) {
+  return (zlg_v32)ZLG_VOP(max, ps)(ZLG_CAST32(a), ZLG_CAST32(b));
+}
+ZLG_INLINE zlg_v64 zlg_max64(zlg_v64 a, zlg_v64 b) {
+  return (zlg_v64)ZLG_VOP(max, pd)(ZLG_CAST64(a), ZLG_CAST64(b));
+}
+ZLG_INLINE zlg_v32 zlg_min32(zlg_v32 a, zlg_v32 b) {
+  return (zlg_v32)ZLG_VOP(min, ps)(ZLG_CAST32(a), ZLG_CAST32(b));
+}
+ZLG_INLINE zlg_v64 zlg_min64(zlg_v64 a, zlg_v64 b) {
+  return (zlg_v64)ZLG_VOP(min, pd)(ZLG_CAST64(a), ZLG_CAST64(b));
+}
+ZLG_INLINE zlg_v32 zlg_sqrt32(zlg_v32 a) {
+  return (zlg_v32)ZLG_VOP(sqrt, ps)(ZLG_CAST32(a));
+}
+ZLG_INLINE zlg_v64 zlg_sqrt64(zlg_v64 a) {
+  return (zlg_v64)ZLG_VOP(sqrt, pd)(ZLG_CAST64(a));
+}
+#else
+ZLG_INLINE zlg_v32 zlg_max32(zlg_v32 a, zlg_v32 b) {
+  return a > b ? a : b;
+}
+ZLG_INLINE zlg_v64 zlg_max64(zlg_v64 a, zlg_v64 b) {
+  return a > b ? a : b;
+}
+ZLG_INLINE zlg_v32 zlg_min32(zlg_v32 a, zlg_v32 b) {
+  return a < b ? a : b;
+}
+ZLG_INLINE zlg_v64 zlg_min64(zlg_v64 a, zlg_v64 b) {
+  return a < b ? a : b;
+}
+ZLG_INLINE zlg_v32 zlg_sqrt32(zlg_v32 a) {
+  for (int i = 0; i < ZLG_L32; i++) a[i] = __builtin_sqrtf(a[i]);
+  return a;
+}
+ZLG_INLINE zlg_v64 zlg_sqrt64(zlg_v64 a) {
+  for (int i = 0; i < ZLG_L64; i++) a[i] = __builtin_sqrt(a[i]);
+  return a;
+}
+#endif
+ZLG_INLINE zlg_v32 zlg_abs32(zlg_v32 a) {
+  return (zlg_v32)((zlg_i32)a & INT32_MAX);
+}
+ZLG_INLINE zlg_v64 zlg_abs64(zlg_v64 a) {
+  return (zlg_v64)((zlg_i64)a & INT64_MAX);
+}
+/* The sign of s on |a|. */
+ZLG_INLINE zlg_v32 zlg_copysign32(zlg_v32 a, zlg_v32 s) {
+  return (zlg_v32)(((zlg_i32)a & INT32_MAX) | ((zlg_i32)s & INT32_MIN));
+}
+ZLG_INLINE zlg_v64 zlg_copysign64(zlg_v64 a, zlg_v64 s) {
+  return (zlg_v64)(((zlg_i64)a & INT64_MAX) | ((zlg_i64)s & INT64_MIN));
+}
+
+/* Reduction of t <= 0: t = n + f, n integer, |f| <= 1/2. n is left in the low bits of the sum with 1.5 * 2^23 (2^52).
+ */
+#define ZLG_MAGIC32 0x1.8p23f
+#define ZLG_MAGIC64 0x1.8p52
+/* The last exponents: below them 2^t is 0, and between them and the normal numbers it is off by at most 2^-127
+ * (2^-1023). */
+#define ZLG_EXP2_MIN32 -127.0f
+#define ZLG_EXP2_MIN64 -1023.0
+
+/* (2^f - 1) / f and the like: minimax for the relative error of 2^f, |f| <= 1/2, constant term 1 (2^0 = 1 exactly).
+ * Relative error of the polynomial: 1.6 * 2^-24 (degree 5), 0.05 * 2^-53 (degree 11). */
+ZLG_INLINE zlg_v32 zlg_exp2_tail32(zlg_v32 f) {
+  return 0x1.62e42ap-1f + f * (0x1.ebf9bap-3f + f * (0x1.c6b69ap-5f + f * (0x1.3ceaf8p-7f + f * 0x1.5bfd58p-10f)));
+}
+ZLG_INLINE zlg_v64 zlg_exp2_tail64(zlg_v64 f) {
+  zlg_v64 p = 0x1.e61d4332035bap-28 + f * 0x1.e9731780488cp-32;
+  p = 0x1.62bfc6596be6ap-20 + f * (0x1.b52522bc20bcdp-24 + f * p);
+  p = 0x1.4309130f6cbdbp-13 + f * (0x1.ffcbfc6685ee5p-17 + f * p);
+  p = 0x1.3b2ab6fb9fda6p-7 + f * (0x1.5d87fe789e96fp-10 + f * p);
+  return 0x1.62e42fefa39efp-1 + f * (0x1.ebfbdff82c5a6p-3 + f * (0x1.c6b08d704a12cp-5 + f * p));
+}
+
+/* 2^t for t <= 0, -inf and NaN included. A NaN must be one without payload (the packing sees to that): the exponent is
+ * added as an integer. */
+#define ZLG_EXP2_BODY(b, fbits)                                                                                        \
+  t = zlg_max##b(zlg_set##b(ZLG_EXP2_MIN##b), t);                                                                      \
+  zlg_v##b shifted = t + ZLG_MAGIC##b;                                                                                 \
+  zlg_v##b f = t - (shifted - ZLG_MAGIC##b);                                                                           \
+  zlg_v##b p = 1 + f * zlg_exp2_tail##b(f);                                                                            \
+  return (zlg_v##b)((zlg_i##b)p + ((zlg_i##b)shifted << fbits));
+ZLG_INLINE zlg_v32 zlg_exp2_32(zlg_v32 t){ZLG_EXP2_BODY(32, 23)} ZLG_INLINE zlg_v64
+    zlg_exp2_64(zlg_v64 t){ZLG_EXP2_BODY(64, 52)}
+
+/* 2^t - 1 for t <= 0, without the cancellation near 0. */
+#define ZLG_EXP2M1_BODY(b, fbits)                                                                                      \
+  t = zlg_max##b(zlg_set##b(-100), t);                                                                                 \
+  zlg_v##b shifted = t + ZLG_MAGIC##b;                                                                                 \
+  zlg_v##b f = t - (shifted - ZLG_MAGIC##b);                                                                           \
+  zlg_v##b scale = (zlg_v##b)((zlg_i##b)zlg_set##b(1) + ((zlg_i##b)shifted << fbits));                                 \
+  return scale * (f * zlg_exp2_tail##b(f)) + (scale - 1);
+ZLG_INLINE zlg_v32 zlg_exp2m1_32(zlg_v32 t){ZLG_EXP2M1_BODY(32, 23)} ZLG_INLINE zlg_v64
+    zlg_exp2m1_64(zlg_v64 t){ZLG_EXP2M1_BODY(64, 52)}
+
+/* tanh(x) = (1 - e) / (1 + e), e = exp(-2|x|), from e - 1: exact to the last places near 0 too. */
+#define ZLG_TANH_BODY(b, real)                                                                                         \
+  zlg_v##b m = zlg_exp2m1_##b(zlg_abs##b(x) * (real)-0x1.71547652b82fep1);                                             \
+  return zlg_copysign##b(m / (2 + m), x);
+ZLG_INLINE zlg_v32 zlg_tanh32(zlg_v32 x){ZLG_TANH_BODY(32, float)} ZLG_INLINE zlg_v64
+    zlg_tanh64(zlg_v64 x){ZLG_TANH_BODY(64, double)}
+
+/* log2((1 + s) / (1 - s)) / s as a polynomial in s^2, |s| <= 3 - 2 sqrt(2): relative error 0.2 * 2^-24, 0.13 * 2^-53.
+ */
+ZLG_INLINE zlg_v32 zlg_log2_series32(zlg_v32 z) {
+  return 0x1.715476p1f + z * (0x1.ec7234p-1f + z * (0x1.26ee5cp-1f + z * 0x1.c7913p-2f));
+}
+ZLG_INLINE zlg_v64 zlg_log2_series64(zlg_v64 z) {
+  zlg_v64 p = 0x1.0ca421c3a9f45p-2 + z * (0x1.c3f12a18fb28ep-3 + z * 0x1.b9ff45fdabb84p-3);
+  p = 0x1.2776c50ebd13dp-1 + z * (0x1.a61763075c5f7p-2 + z * (0x1.484aeba221205p-2 + z * p));
+  return 0x1.71547652b82fep1 + z * (0x1.ec709dc3a062ap-1 + z * p);
+}
+
+/* log2(1 + x) for x >= 0, inf and NaN included: 1 + x = 2^e (1 + f), |f| small; e = 0 keeps x itself as f, so that
+ * small x lose nothing. */
+#define ZLG_LOG2P1_BODY(b, real, fbits, half_bits)                                                                     \
+  zlg_i##b bits = (zlg_i##b)(1 + x);                                                                                   \
+  zlg_i##b e = (zlg_i##b)((zlg_u##b)(bits - half_bits) >> fbits);                                                      \
+  zlg_v##b exponent = (zlg_v##b)(e + (zlg_i##b)zlg_set##b(ZLG_MAGIC##b)) - ZLG_MAGIC##b;                               \
+  zlg_v##b f = (zlg_v##b)(bits - (e << fbits)) - 1;                                                                    \
+  f = zlg_select##b(e == 0, x, f);                                                                                                  \
+  zlg_v##b s = f / (2 + f);                                                                                            \
+  zlg_v##b value = s * zlg_log2_series##b(s * s) + exponent;                                                           \
+  return zlg_select##b(x < (real)__builtin_inf(), value, x);
+/* sqrt(1/2) in bits: the cut between exponents. */
+ZLG_INLINE zlg_v32 zlg_log2p1_32(zlg_v32 x){ZLG_LOG2P1_BODY(32, float, 23, 0x3f3504f3)} ZLG_INLINE zlg_v64
+    zlg_log2p1_64(zlg_v64 x) {
+  ZLG_LOG2P1_BODY(64, double, 52, 0x3fe6a09e667f3bcd)
+}
+
+#endif
