@@ -114,6 +114,7 @@ struct text show_count(double count, const char *unit) {
 struct text show_seconds(double seconds) {
   struct text text;
   if (!isfinite(seconds)) return (struct text){"unknown"};
+  if (seconds == 0) return (struct text){"0 s"};
   if (seconds < 0.9995e-3) return three_digits(seconds * 1e6, " ", "u", "s");
   if (seconds < 0.9995) return three_digits(seconds * 1e3, " ", "m", "s");
   if (seconds < 59.95) return three_digits(seconds, " ", "", "s");

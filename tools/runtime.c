@@ -10,7 +10,7 @@
 #include "tools/number.h"
 #include "tools/tool.h"
 
-enum { KEY_OPENCL = 0x2000, KEY_CUDA, KEY_SCHED, KEY_MEMORY, KEY_BIND };
+enum { KEY_OPENCL = 0x2000, KEY_CUDA, KEY_SCHED, KEY_MEMORY };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Machine:", 20},
@@ -20,8 +20,6 @@ static const struct argp_option options[] = {
     {"sched", KEY_SCHED, "NAME", 0, "StarPU's scheduling policy (default: dmdas with devices, else lws)", 20},
     {"memory", KEY_MEMORY, "SIZE", 0,
      "Most memory for staged tiles and accumulators: bytes, or with k, M, G, T (powers of 1000), Ki, Mi, … (of 1024)",
-     20},
-    {"bind", KEY_BIND, "yes|no", 0, "Keep each worker on a core of its own (default: as STARPU_WORKERS_NOBIND says)",
      20},
     {0}};
 
@@ -37,12 +35,6 @@ static int64_t parse_memory(const char *text) {
   if (!parse_bytes(text, &bytes) || bytes == 0)
     tool_usage_error("--memory: '%s'; expected a size such as 500M or 2Gi", text);
   return bytes;
-}
-
-static int parse_bind(const char *text) {
-  if (!strcmp(text, "yes")) return 1;
-  if (!strcmp(text, "no")) return 0;
-  tool_usage_error("--bind: '%s'; expected yes or no", text);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
@@ -62,9 +54,6 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     return 0;
   case KEY_MEMORY:
     runtime->options.memory_limit = parse_memory(argument);
-    return 0;
-  case KEY_BIND:
-    runtime->options.bind_workers = parse_bind(argument);
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;

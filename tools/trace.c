@@ -48,12 +48,12 @@ int trace_write(struct trace *trace, const zlg_context *context, zlg_request *re
     tool_library_error(context, status, trace->path);
     return TOOL_FAILED;
   }
-  fputs("worker\tkind\tcodelet\tstart\tend\twork\n", trace->file);
+  fputs("worker\tkind\tcodelet\tstart\tend\twork\tindex\n", trace->file);
   for (int64_t i = 0; i < count; i++) {
     const zlg_trace_entry *e = &entries[i];
     if (zlg_context_worker(context, e->worker, &worker)) continue;
-    fprintf(trace->file, "%s\t%s\t%s\t%.9f\t%.9f\t%.17g\n", worker.name, zlg_worker_kind_name(worker.kind), e->codelet,
-            e->start, e->end, e->work);
+    fprintf(trace->file, "%s\t%s\t%s\t%.9f\t%.9f\t%.17g\t%d\n", worker.name, zlg_worker_kind_name(worker.kind),
+            e->codelet, e->start, e->end, e->work, e->worker);
   }
   int bad = ferror(trace->file);
   if (fclose(trace->file)) bad = 1;
