@@ -1,0 +1,464 @@
+/* The `zellige` command as its users meet it: right answers in files, messages, exit codes, what an interrupt leaves.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/support.h"
+
+#define CHECK(what) zlg_check((what), #what, __FILE__, __LINE__)
+#define CHECK_SAYS(part) check_says(out_text, (part), "stdout", __LINE__)
+#define CHECK_COMPLAINS(part) check_says(err_text, (part), "stderr", __LINE__)
+
+static char program[1000];
+static char out_text[1 << 16], err_text[1 << 14];
+
+static void check_says(const char *text, const char *part, const char *where, int line) {
+  char message[1500];
+  snprintf(message, sizeof message, "%s has no \"%s\": \"%.900s\"", where, part, text);
+  zlg_check(strstr(text, part) != NULL, message, __FILE__, line);
+}
+
+static void slurp(const char *name, char *text, size_t bytes) {
+  FILE *file = fopen(name, "r");
+  size_t got = file ? fread(text, 1, bytes - 1, file) : 0;
+  text[got] = 0;
+  if (file) fclose(file);
+}
+
+/* Runs a shell line in which `$z` is the command; its outputs go to out_text and err_text. */
+static int run(const char *line) {
+  char command[4000];
+  snprintf(command, sizeof command, "z='%s'; { %s\n} > out.txt 2> err.txt", program, line);
+  int status = system(command);
+  slurp("out.txt", out_text, sizeof out_text);
+  slurp("err.txt", err_text, sizeof err_text);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void check_run(const char *line, int want, int at) {
+  int got = run(line);
+  char message[2500];
+  snprintf(message, sizeof message, "%.600s: exit %d, want %d; stderr: %.900s", line, got, want, err_text);
+  zlg_check(got == want, message, __FILE__, at);
+}
+#define RUN(line, want) check_run((line), (want), __LINE__)
+
+/* The options that give the mode's workers. */
+static const char *workers(void) {
+  static const char *const options[] = {"-w 2 --opencl 0", "-w 1 --opencl 1 --sched lws",
+                                        "-w 1 --opencl 3 --sched lws"};
+  return options[zlg_test_mode()];
+}
+
+static bool exists(const char *path) {
+  return access(path, F_OK) == 0;
+}
+
+/* Files in the directory whose name starts so: a temporary left behind is one too many. */
+static int files_like(const char *pattern) {
+  char line[300];
+  snprintf(line, sizeof line, "ls -A | grep -c -- '%s'", pattern);
+  run(line);
+  return atoi(out_text);
+}
+
+static void write_file(const char *path, const void *data, size_t bytes) {
+  FILE *file = fopen(path, "w");
+  CHECK(file && fwrite(data, 1, bytes, file) == bytes);
+  if (file) fclose(file);
+}
+
+static size_t read_file(const char *path, void *data, size_t bytes) {
+  FILE *file = fopen(path, "r");
+  size_t got = file ? fread(data, 1, bytes, file) : 0;
+  if (file) fclose(file);
+  return got;
+}
+
+enum { M = 300, N = 500, D = 3, R = 2 };
+static double x1[M * D], x2[N * D], b[N * R], y[N * R + 16], want[M * R];
+static float f1[M * D], f2[N * D], fb[N * R];
+
+static void make_inputs(void) {
+  uint64_t state = 1;
+  for (int i = 0; i < M * D; i++) x1[i] = f1[i] = (float)zlg_test_uniform(&state);
+  for (int i = 0; i < N * D; i++) x2[i] = f2[i] = (float)zlg_test_uniform(&state);
+  for (int i = 0; i < N * R; i++) b[i] = fb[i] = (float)zlg_test_uniform(&state);
+  write_file("x1.f64", x1, sizeof x1);
+  write_file("x2.f64", x2, sizeof x2);
+  write_file("b.f64", b, sizeof b);
+  write_file("x1.f32", f1, sizeof f1);
+  write_file("x2.f32", f2, sizeof f2);
+  write_file("b.f32", fb, sizeof fb);
+}
+
+static double kernel_value(const zlg_kernel_spec *spec, int i, int j) {
+  return (double)zlg_reference_kernel(spec, D, ZLG_F64, x1 + i * D, 1, x2 + j * D, 1);
+}
+
+/* Sums of N positive terms below 1: |error| <= gamma_(N+20) N by Higham's bound with a kernel good to 20 roundings. */
+static double bound(zlg_type type) {
+  return (double)zlg_test_gamma(N + 20, type) * N;
+}
+
+static void reference(const zlg_kernel_spec *spec) {
+  for (int i = 0; i < M; i++)
+    for (int k = 0; k < R; k++) {
+      long double sum = 0;
+      for (int j = 0; j < N; j++) sum += (long double)kernel_value(spec, i, j) * (long double)b[j * R + k];
+      want[i * R + k] = (double)sum;
+    }
+}
+
+static void raw_files_in_and_out_give_the_right_product(void) {
+  zlg_kernel_spec spec;
+  zlg_kernel_spec_init(&spec, ZLG_GAUSSIAN);
+  const double l[] = {0.5, 0.25, 1};
+  spec.lengthscales = l;
+  spec.lengthscale_count = 3;
+  reference(&spec);
+  char line[500];
+  snprintf(line, sizeof line, "$z product -k gaussian -l 0.5,0.25,1 x1.f64:300x3 x2.f64:x3 b.f64:500x2 -o y.f64 %s",
+           workers());
+  RUN(line, 0);
+  CHECK(read_file("y.f64", y, sizeof y) == M * R * sizeof *y);
+  for (int i = 0; i < M * R; i++) ZLG_CHECK_CLOSE(y[i], want[i], bound(ZLG_F64));
+  CHECK_SAYS("rate");
+  CHECK(*err_text == 0);
+}
+
+static void every_worker_of_a_tiled_product_is_in_the_table(void) {
+  char line[500];
+  snprintf(line, sizeof line,
+           "$z product -k matern52 x1.f32:x3 x2.f32:x3 b.f32:x2 -o y.f32:col --tile 16x500 --trace t.tsv --explain %s",
+           workers());
+  RUN(line, 0);
+  CHECK_SAYS("CPU 0");
+  CHECK_SAYS("share");
+  CHECK_SAYS("tiles of 16 x 500");
+  CHECK_SAYS("predicted");
+  if (zlg_test_mode() != ZLG_TEST_CPU) CHECK_SAYS("OpenCL 0");
+  zlg_kernel_spec spec;
+  zlg_kernel_spec_init(&spec, ZLG_MATERN52);
+  reference(&spec);
+  float got[M * R + 1];
+  CHECK(read_file("y.f32", got, sizeof got) == M * R * sizeof *got);
+  for (int i = 0; i < M; i++)
+    for (int k = 0; k < R; k++) ZLG_CHECK_CLOSE(got[i + k * M], want[i * R + k], bound(ZLG_F32));
+  /* A row a task under the titles; all pairs are in it. */
+  RUN("head -n 1 t.tsv; awk -F'\\t' 'NR > 1 && $3 == \"kernel_product\" { n++; pairs += $6; bad += !($5 >= $4 && $4 >= "
+      "0) } "
+      "END { print n, pairs, bad + 0 }' t.tsv",
+      0);
+  CHECK_SAYS("worker\tkind\tcodelet\tstart\tend\twork\tindex");
+  CHECK_SAYS("19 150000 0");
+}
+
+static void the_transpose_a_factor_and_an_old_result_are_taken_in(void) {
+  char line[900];
+  snprintf(line, sizeof line,
+           "$z product -k linear --offset 1 -q -t x1.f64:x3 x2.f64:x3 -o y.f64 %s && "
+           "$z product -k linear --offset 1 -q -t x1.f64:x3 x2.f64:x3 --scale 2 --beta -0.5 --y0 y.f64:x1 -o y.f64 %s",
+           workers(), workers());
+  RUN(line, 0);
+  CHECK(*out_text == 0 && *err_text == 0);
+  CHECK(read_file("y.f64", y, sizeof y) == N * sizeof *y);
+  zlg_kernel_spec spec;
+  zlg_kernel_spec_init(&spec, ZLG_LINEAR);
+  spec.offset = 1;
+  for (int j = 0; j < N; j++) {
+    long double sum = 0;
+    for (int i = 0; i < M; i++) sum += (long double)kernel_value(&spec, i, j);
+    ZLG_CHECK_CLOSE(y[j], 1.5L * sum, 16 * bound(ZLG_F64));
+  }
+}
+
+static void npy_files_go_through(void) {
+  char line[900];
+  snprintf(
+      line, sizeof line,
+      "$z product -k energy -q x1.f64:x3 x2.f64:x3 -o k.npy %s && $z product -k linear -q k.npy k.npy -o kk.npy %s && "
+      "head -c 6 kk.npy | tail -c 5; wc -c < kk.npy",
+      workers(), workers());
+  RUN(line, 0);
+  CHECK_SAYS("NUMPY");
+  CHECK_SAYS("2528"); /* 128 of header, 300 doubles */
+}
+
+static void json_has_plan_report_and_workers(void) {
+  char line[500];
+  snprintf(line, sizeof line, "$z product -k cauchy x1.f64:x3 x2.f64:x3 -o y.npy --tile 64x64 --json %s", workers());
+  RUN(line, 0);
+  CHECK(*out_text == '{');
+  const char *const members[] = {
+      "\"command\": \"product\"", "\"plan\": {",        "\"report\": {",      "\"share\": ",
+      "\"kind\": \"cpu\"",        "\"busy\": ",         "\"machine\": {",     "\"starpu\": \"1.",
+      "\"peak_memory_bytes\": ",  "\"B\": null",        "\"work\": 150000.0", "\"direct\": false",
+      "\"name\": \"cauchy\"",     "\"path\": \"y.npy\""};
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++) CHECK_SAYS(members[i]);
+}
+
+static void a_dry_run_makes_nothing(void) {
+  remove("y.npy");
+  RUN("$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --dry-run", 0);
+  CHECK_SAYS("plan");
+  CHECK_SAYS("300 x 500 f64");
+  CHECK_SAYS("150 kpair");
+  CHECK(!exists("y.npy"));
+  RUN("$z product -k gaussian x1.f64:x3 x2.f64:x3 -n --json", 0);
+  CHECK_SAYS("\"tasks\"");
+  CHECK(!strstr(out_text, "\"report\""));
+}
+
+static void usage_errors_exit_2_and_say_where_help_is(void) {
+  const struct {
+    const char *line, *says;
+  } cases[] = {
+      {"$z", "Usage: zellige"},
+      {"$z prodct", "no command 'prodct'"},
+      {"$z --frobnicate", "unrecognized option '--frobnicate'"},
+      {"$z product", "0 of the files"},
+      {"$z product -k gaussian a.npy b.npy", "expected -o FILE"},
+      {"$z product a.npy b.npy -o y.npy", "expected --kernel NAME"},
+      {"$z product -k gausian a.npy b.npy -o y.npy", "no kernel 'gausian'"},
+      {"$z product -k gaussian --alpha 2 a.npy b.npy -o y.npy", "--scale multiplies the product"},
+      {"$z product -k linear --degree 2 a.npy b.npy -o y.npy", "expected lengthscale, offset"},
+      {"$z product -k gaussian -l 1,x a.npy b.npy -o y.npy", "item 2 is no number"},
+      {"$z product -k gaussian --memory lots a.npy b.npy -o y.npy", "expected a size such as 500M"},
+      {"$z product -k gaussian --workers -2 a.npy b.npy -o y.npy", "--workers: '-2'"},
+      {"$z product -k gaussian --tile 5 a.npy b.npy -o y.npy", "expected ROWSxCOLUMNS"},
+      {"$z product -k gaussian --beta 2 a.npy b.npy -o y.npy", "expected --y0 FILE"},
+      {"$z product -k gaussian --scale nan a.npy b.npy -o y.npy", "--scale: 'nan'"},
+      {"$z product -k gaussian --progress no a.npy b.npy -o y.npy", "auto, always or never"},
+      {"$z product -k gaussian a.dat b.npy -o y.npy", "a.dat: unknown format"},
+      {"$z product -k gaussian a.npy b.npy c.npy d.npy -o y.npy", "too many files"},
+      {"$z product -k gaussian a.npy b.npy -o y.dat", "y.dat: unknown format"},
+      {"$z product --frobnicate", "zellige: product: unrecognized option '--frobnicate'"},
+      {"$z product --kernel", "requires an argument"},
+      {"$z info extra", "no argument expected"},
+      {"$z kernels extra", "no argument expected"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    RUN(cases[i].line, 2);
+    CHECK_COMPLAINS(cases[i].says);
+    if (i) CHECK_COMPLAINS("--help' for");
+    CHECK(*out_text == 0);
+  }
+}
+
+static void help_and_version_exit_0(void) {
+  RUN("$z --version", 0);
+  CHECK_SAYS("zellige " ZLG_VERSION "\n");
+  RUN("$z --help", 0);
+  CHECK_SAYS("product");
+  CHECK_SAYS("kernels");
+  RUN("$z help product", 0);
+  CHECK_SAYS("Usage: zellige product [OPTION...] X1 X2 [B]");
+  CHECK_SAYS("--lengthscale");
+  CHECK_SAYS("a column of ones");
+  RUN("$z product --usage", 0);
+  CHECK_SAYS("Usage: zellige product");
+  RUN("$z help nothing", 2);
+}
+
+static void every_kernel_is_listed(void) {
+  RUN("$z kernels", 0);
+  for (int kind = 1; zlg_kernel_name((zlg_kernel_kind)kind); kind++) CHECK_SAYS(zlg_kernel_name((zlg_kernel_kind)kind));
+  RUN("$z kernels --names | wc -l", 0);
+  int kinds = 0;
+  while (zlg_kernel_name((zlg_kernel_kind)(kinds + 1))) kinds++;
+  CHECK(atoi(out_text) == kinds);
+  RUN("$z kernels --json", 0);
+  CHECK_SAYS("\"degree\": 3");
+}
+
+static void errors_name_the_culprit_and_exit_1(void) {
+  write_file("short.npy", "\x93NUMPY\x01\0", 8);
+  write_file("x4.f64", x1, 100 * 4 * 8);
+  const struct {
+    const char *line, *says;
+  } cases[] = {
+      {"$z product -k gaussian none.npy x2.f64:x3 -o y.npy", "zellige: product: none.npy: "},
+      {"$z product -k gaussian x1.f64:x3 short.npy -o y.npy", "short.npy"},
+      {"$z product -k gaussian x1.f64:x3 x4.f64:x4 -o y.npy", "X2 is x4.f64, 100 x 4 f64"},
+      {"$z product -k gaussian x1.f64:x3 x2.f32:x3 -o y.npy", "X2 is x2.f32, 500 x 3 f32"},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 x1.f64:x1 -o y.npy", "B  is x1.f64, 900 x 1 f64"},
+      {"$z product -k gaussian x1.f64:301x3 x2.f64:x3 -o y.npy", "x1.f64"},
+      {"$z product -k gaussian -l -1 x1.f64:x3 x2.f64:x3 -o y.npy", "lengthscale"},
+      {"$z product -k gaussian -l nan x1.f64:x3 x2.f64:x3 -o y.npy", "nan"},
+      {"$z product -k gaussian -l 1,2 x1.f64:x3 x2.f64:x3 -o y.npy", "lengthscale"},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o none/y.npy", "none/y.npy"},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o /dev/null:npy", "/dev/null: is no regular file"},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.f32", "named f32"},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --y0 x1.f64:x3", "expected the result's 300 x 1 f64"},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --sched fastest", "known: "},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --trace none/t.tsv", "none/t.tsv"},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --opencl 12", "12 OpenCL workers asked for"},
+      {"$z info --sched fastest", "zellige: info: "},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    remove("y.npy");
+    RUN(cases[i].line, 1);
+    CHECK_COMPLAINS("zellige: ");
+    CHECK_COMPLAINS(cases[i].says);
+    CHECK(*out_text == 0);
+    CHECK(!exists("y.npy"));
+  }
+  CHECK(files_like("y.npy") == 0);
+}
+
+static void a_failing_run_leaves_the_old_output(void) {
+  write_file("y.npy", "old", 3);
+  RUN("$z product -k gaussian -l 0 x1.f64:x3 x2.f64:x3 -o y.npy", 1);
+  char text[8] = "";
+  CHECK(read_file("y.npy", text, sizeof text) == 3 && !strcmp(text, "old"));
+}
+
+static void an_output_nobody_can_write_to_is_an_error(void) {
+  if (!exists("/dev/full")) return;
+  RUN("$z info > /dev/full", 1);
+  CHECK_COMPLAINS("standard output: No space left on device");
+  RUN("$z kernels > /dev/full", 1);
+  RUN("$z --version > /dev/full", 1);
+  RUN("$z --help > /dev/full", 1);
+  RUN("$z product --help > /dev/full", 1);
+  RUN("$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy > /dev/full", 1);
+  RUN("{ sleep 0.2; $z kernels; echo $? > code; } | true; cat code", 0);
+  CHECK_SAYS("1");
+  CHECK_COMPLAINS("Broken pipe");
+}
+
+static void info_tells_the_workers(void) {
+  char line[300];
+  snprintf(line, sizeof line, "$z info %s", workers());
+  RUN(line, 0);
+  const char *const parts[] = {"StarPU", "scheduler", "CPU 0", "kernel_product", "L1", "memory"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) CHECK_SAYS(parts[i]);
+  if (zlg_test_mode() != ZLG_TEST_CPU) CHECK_SAYS("OpenCL 0");
+  snprintf(line, sizeof line, "$z info --json %s", workers());
+  RUN(line, 0);
+  CHECK_SAYS("\"instruction_set\"");
+  CHECK_SAYS("\"codelets\": [");
+}
+
+static void progress_on_request_goes_to_a_pipe_in_lines(void) {
+  char line[400];
+  write_file("many.f32", f1, sizeof f1);
+  for (int i = 0; i < 7; i++) run("cat many.f32 many.f32 > more && mv more many.f32"); /* 38400 points */
+  snprintf(line, sizeof line,
+           "$z product -k exponential many.f32:x3 many.f32:x3 -o y.npy --progress=always --tile 512x4096 %s",
+           workers());
+  RUN(line, 0);
+  int lines = 0;
+  for (const char *p = err_text; *p; p++) lines += *p == '\n';
+  CHECK(!strchr(err_text, '\r') && !strchr(err_text, '\033'));
+  if (lines) CHECK_COMPLAINS("%  ");
+  snprintf(line, sizeof line, "$z product -k exponential many.f32:x3 many.f32:x3 -o y.npy --tile 512x4096 %s",
+           workers());
+  RUN(line, 0);
+  CHECK(*err_text == 0);
+}
+
+/* ---- interrupts ---- */
+
+static void pause_seconds(double seconds) {
+  struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - floor(seconds)))};
+  nanosleep(&t, NULL);
+}
+
+/* Starts a product of many minutes on y.npy; returns when its temporary file is there. */
+static pid_t start_long_product(void) {
+  char line[600];
+  for (int i = 0; i < 4; i++) run("cat many.f32 many.f32 > more && mv more many.f32");
+  snprintf(line, sizeof line, "exec '%s' product -k matern52 many.f32:x3 many.f32:x3 -o y.npy %s > out.txt 2> err.txt",
+           program, workers());
+  pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+    _exit(127);
+  }
+  for (int i = 0; i < 300 && files_like("y.npy") == 0; i++) pause_seconds(0.1);
+  pause_seconds(0.5);
+  return child;
+}
+
+static void dies_cleanly_of(int signal_number) {
+  write_file("many.f32", f1, sizeof f1);
+  for (int i = 0; i < 7; i++) run("cat many.f32 many.f32 > more && mv more many.f32");
+  remove("y.npy");
+  pid_t child = start_long_product();
+  int status = 0;
+  CHECK(files_like("y.npy") == 1);
+  CHECK(!exists("y.npy"));
+  kill(child, signal_number);
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signal_number);
+  CHECK(files_like("y.npy") == 0);
+  slurp("err.txt", err_text, sizeof err_text);
+  CHECK_COMPLAINS("zellige: product: interrupted; y.npy was not made");
+}
+
+static void an_interrupt_leaves_no_file(void) {
+  dies_cleanly_of(SIGINT);
+}
+static void a_termination_leaves_no_file(void) {
+  dies_cleanly_of(SIGTERM);
+}
+static void a_hangup_leaves_no_file(void) {
+  dies_cleanly_of(SIGHUP);
+}
+
+static void under_nohup_a_hangup_is_ignored(void) {
+  char line[400];
+  remove("y.npy");
+  snprintf(line, sizeof line,
+           "trap '' HUP; $z product -k exponential many.f32:307200x3 x1.f32:x3 -o y.npy --tile 512x300 %s & sleep 0.4; "
+           "kill -HUP $!; wait $!",
+           workers());
+  RUN(line, 0);
+  CHECK(exists("y.npy"));
+}
+
+static const struct zlg_test_case cases[] = {
+    {"raw_files_in_and_out_give_the_right_product", raw_files_in_and_out_give_the_right_product},
+    {"every_worker_of_a_tiled_product_is_in_the_table", every_worker_of_a_tiled_product_is_in_the_table},
+    {"the_transpose_a_factor_and_an_old_result_are_taken_in", the_transpose_a_factor_and_an_old_result_are_taken_in},
+    {"npy_files_go_through", npy_files_go_through},
+    {"json_has_plan_report_and_workers", json_has_plan_report_and_workers},
+    {"a_dry_run_makes_nothing", a_dry_run_makes_nothing},
+    {"usage_errors_exit_2_and_say_where_help_is", usage_errors_exit_2_and_say_where_help_is},
+    {"help_and_version_exit_0", help_and_version_exit_0},
+    {"every_kernel_is_listed", every_kernel_is_listed},
+    {"errors_name_the_culprit_and_exit_1", errors_name_the_culprit_and_exit_1},
+    {"a_failing_run_leaves_the_old_output", a_failing_run_leaves_the_old_output},
+    {"an_output_nobody_can_write_to_is_an_error", an_output_nobody_can_write_to_is_an_error},
+    {"info_tells_the_workers", info_tells_the_workers},
+    {"progress_on_request_goes_to_a_pipe_in_lines", progress_on_request_goes_to_a_pipe_in_lines},
+    {"an_interrupt_leaves_no_file", an_interrupt_leaves_no_file},
+    {"a_termination_leaves_no_file", a_termination_leaves_no_file},
+    {"a_hangup_leaves_no_file", a_hangup_leaves_no_file},
+    {"under_nohup_a_hangup_is_ignored", under_nohup_a_hangup_is_ignored},
+    {NULL, NULL}};
+
+int main(int argc, char **argv) {
+  const char *build = getenv("ZLG_BUILDDIR");
+  char *directory = zlg_test_path("");
+  if (!build || chdir(directory)) {
+    fputs("ZLG_BUILDDIR or ZLG_TEST_DIR is not set: run the test through tests/run-test\n", stderr);
+    return 1;
+  }
+  snprintf(program, sizeof program, "%s/tools/zellige", build);
+  free(directory);
+  signal(SIGPIPE, SIG_DFL);
+  make_inputs();
+  return zlg_test_main(argc, argv, cases);
+}
