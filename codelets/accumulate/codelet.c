@@ -6,6 +6,8 @@
 #include "codelets/accumulate/args.h"
 #include "codelets/common/codelet.h"
 #include "codelets/common/device_opencl.h"
+#include "codelets/common/glue.h"
+#include "src/core/memory.h"
 #include "zellige/status.h"
 
 void zlg_accumulate_count(const void *arguments, struct zlg_count *count) {
@@ -26,17 +28,27 @@ uint32_t zlg_accumulate_footprint(const void *arguments) {
   return hash;
 }
 
+static int run_cpu(const void *arguments, const struct zlg_operand *at) {
+  const struct zlg_accumulate_args *args = arguments;
+  double **acc = args->parts > 0 ? zlg_scratch((size_t)args->parts * sizeof *acc) : NULL;
+  if (args->parts > 0 && !acc) return ZLG_ENOMEM;
+  for (int i = 0; i < args->parts; i++) acc[i] = at[1 + i].data;
+  ZLG_CPU(zlg_accumulate_cpu)(args, at[0].data, at[0].ld, acc);
+  return ZLG_OK;
+}
+
 static void cpu_function(void *buffers[], void *cl_arg) {
   struct zlg_accumulate_args *args = cl_arg;
   args->head.start = zlg_clock();
-  double **acc = args->parts > 0 ? zlg_scratch((size_t)args->parts * sizeof *acc) : NULL;
-  if (args->parts > 0 && !acc) {
+  struct zlg_operand *at = zlg_malloc((size_t)(1 + args->parts) * sizeof *at);
+  if (!at) {
     args->head.status = ZLG_ENOMEM;
     return;
   }
-  for (int i = 0; i < args->parts; i++) acc[i] = (double *)STARPU_VECTOR_GET_PTR(buffers[1 + i]);
-  ZLG_CPU(zlg_accumulate_cpu)
-  (args, (void *)STARPU_MATRIX_GET_PTR(buffers[0]), STARPU_MATRIX_GET_LD(buffers[0]), acc);
+  at[0] = zlg_matrix_operand(buffers[0]);
+  for (int i = 1; i <= args->parts; i++) at[i] = zlg_vector_operand(buffers[i]);
+  args->head.status = run_cpu(args, at);
+  zlg_free(at);
 }
 
 void zlg_accumulate_options(const void *arguments, const struct zlg_device_profile *profile, char *text, size_t bytes) {
@@ -182,6 +194,7 @@ const struct zlg_codelet zlg_codelet_accumulate = {
     .backends = ZLG_ON_CPU,
 #endif
     .codelet = &zlg_accumulate_codelet,
+    .cpu = run_cpu,
     .count = zlg_accumulate_count,
     .footprint = zlg_accumulate_footprint,
     .prepare = zlg_accumulate_prepare,

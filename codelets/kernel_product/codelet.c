@@ -7,6 +7,7 @@
 
 #include "codelets/common/codelet.h"
 #include "codelets/common/device_opencl.h"
+#include "codelets/common/glue.h"
 #include "codelets/kernel_product/args.h"
 #include "zellige/status.h"
 
@@ -63,25 +64,30 @@ uint32_t zlg_kernel_product_footprint(const void *arguments) {
   return hash;
 }
 
+static int run_cpu(const void *arguments, const struct zlg_operand *at) {
+  const struct zlg_kernel_product_args *args = arguments;
+  const struct zlg_kernel_product_operands operands = {.x1 = at[X1].data,
+                                                       .ld1 = at[X1].ld,
+                                                       .x2 = at[X2].data,
+                                                       .ld2 = at[X2].ld,
+                                                       .b = at[B].data,
+                                                       .ldb = at[B].ld,
+                                                       .w = at[W].data,
+                                                       .acc = at[ACC].data};
+  size_t bytes = ZLG_CPU(zlg_kernel_product_scratch)(args);
+  void *scratch = bytes ? zlg_scratch(bytes) : NULL;
+  if (bytes && !scratch) return ZLG_ENOMEM;
+  ZLG_CPU(zlg_kernel_product_cpu)(args, &operands, scratch);
+  return ZLG_OK;
+}
+
 static void cpu_function(void *buffers[], void *cl_arg) {
   struct zlg_kernel_product_args *args = cl_arg;
   args->head.start = zlg_clock();
-  const struct zlg_kernel_product_operands operands = {
-      .x1 = (const void *)STARPU_MATRIX_GET_PTR(buffers[X1]),
-      .ld1 = STARPU_MATRIX_GET_LD(buffers[X1]),
-      .x2 = (const void *)STARPU_MATRIX_GET_PTR(buffers[X2]),
-      .ld2 = STARPU_MATRIX_GET_LD(buffers[X2]),
-      .b = (const void *)STARPU_MATRIX_GET_PTR(buffers[B]),
-      .ldb = STARPU_MATRIX_GET_LD(buffers[B]),
-      .w = (const double *)STARPU_VECTOR_GET_PTR(buffers[W]),
-      .acc = (double *)STARPU_VECTOR_GET_PTR(buffers[ACC]),
-  };
-  size_t bytes = ZLG_CPU(zlg_kernel_product_scratch)(args);
-  void *scratch = bytes ? zlg_scratch(bytes) : NULL;
-  if (bytes && !scratch)
-    args->head.status = ZLG_ENOMEM;
-  else
-    ZLG_CPU(zlg_kernel_product_cpu)(args, &operands, scratch);
+  const struct zlg_operand at[] = {zlg_matrix_operand(buffers[X1]), zlg_matrix_operand(buffers[X2]),
+                                   zlg_matrix_operand(buffers[B]), zlg_vector_operand(buffers[W]),
+                                   zlg_vector_operand(buffers[ACC])};
+  args->head.status = run_cpu(args, at);
 }
 
 /* How the work is laid out on a device; the names are those of device.clc. */
@@ -372,6 +378,7 @@ const struct zlg_codelet zlg_codelet_kernel_product = {
     .backends = ZLG_ON_CPU,
 #endif
     .codelet = &zlg_kernel_product_codelet,
+    .cpu = run_cpu,
     .count = zlg_kernel_product_count,
     .footprint = zlg_kernel_product_footprint,
     .prepare = zlg_kernel_product_prepare,
