@@ -151,7 +151,7 @@ void zlg_test_set(zlg_type type, zlg_order order, int64_t ld, void *data, int64_
     ((double *)data)[at] = value;
 }
 
-static long double radial(const zlg_kernel_spec *spec, long double r2, long double r1) {
+long double zlg_reference_radial(const zlg_kernel_spec *spec, long double r2, long double r1) {
   long double r = sqrtl(r2), s;
   switch (spec->kind) {
   case ZLG_GAUSSIAN:
@@ -180,6 +180,15 @@ static long double radial(const zlg_kernel_spec *spec, long double r2, long doub
   }
 }
 
+long double zlg_reference_of(const zlg_kernel_spec *spec, long double r2, long double r1, long double p) {
+  if (spec->kind == ZLG_LINEAR) return p + spec->offset;
+  if (spec->kind == ZLG_SIGMOID) return tanhl(spec->gamma * p + spec->offset);
+  if (spec->kind != ZLG_POLYNOMIAL) return zlg_reference_radial(spec, r2, r1);
+  long double base = spec->gamma * p + spec->offset, power = 1;
+  for (int n = 0; n < spec->degree; n++) power *= base;
+  return power;
+}
+
 long double zlg_reference_kernel(const zlg_kernel_spec *spec, int64_t d, zlg_type type, const void *x, int64_t x_step,
                                  const void *y, int64_t y_step) {
   long double r2 = 0, r1 = 0, p = 0;
@@ -191,10 +200,5 @@ long double zlg_reference_kernel(const zlg_kernel_spec *spec, int64_t d, zlg_typ
     r1 += fabsl(u - v);
     p += u * v;
   }
-  if (spec->kind == ZLG_LINEAR) return p + spec->offset;
-  if (spec->kind == ZLG_SIGMOID) return tanhl(spec->gamma * p + spec->offset);
-  if (spec->kind != ZLG_POLYNOMIAL) return radial(spec, r2, r1);
-  long double base = spec->gamma * p + spec->offset, power = 1;
-  for (int n = 0; n < spec->degree; n++) power *= base;
-  return power;
+  return zlg_reference_of(spec, r2, r1, p);
 }

@@ -67,5 +67,8 @@ void zlg_test_set(zlg_type type, zlg_order order, int64_t ld, void *data, int64_
  */
 long double zlg_reference_kernel(const zlg_kernel_spec *spec, int64_t d, zlg_type type, const void *x, int64_t x_step,
                                  const void *y, int64_t y_step);
+/* The same from r^2, r1 and p themselves; the kernels of r alone. */
+long double zlg_reference_of(const zlg_kernel_spec *spec, long double r2, long double r1, long double p);
+long double zlg_reference_radial(const zlg_kernel_spec *spec, long double r2, long double r1);
 
 #endif
