@@ -35,6 +35,42 @@ prints shared-own-wait "product done, the application's own task not yet: 4 6" s
 prints shared-left-alone "StarPU still runs: yes; the application's task: 2 3" shared
 prints shared-value 'mean of 1 - |x - y|: 0\.66666[67], known 2/3' shared
 
+# ---- the coastlines ----------------------------------------------------------------------------------------------------
+# refuses NAME PATTERN COMMAND...: the command fails, says so in a line that matches, and leaves no file no.npy.
+refuses() {
+  name=$1 pattern=$2
+  shift 2
+  "$@" > out.txt 2>&1 && fail "$name: $* should have failed"
+  grep -q -- "$pattern" out.txt || { cat out.txt; fail "$name: no line matches $pattern"; }
+  [ ! -e no.npy ] || fail "$name: left a file"
+}
+
+if [ -x "$build/examples/coastlines/coast2points" ]; then
+  shores=$build/tests/examples/make_shores
+  "$shores" shores.nc || fail "make_shores"
+  "$shores" wrong.nc wrong || fail "make_shores wrong"
+  all='of the shoreline: 20015 km of coast in 2 segments, longitude 180.00 to 270.00, latitude -90.00 to 90.00'
+  prints coast-all "18 points, one for 1 links $all" coast2points shores.nc points.npy lengths.npy
+  prints coast-stride "6 points, one for 4 links $all" coast2points --stride 4 shores.nc points.npy lengths.npy
+  prints coast-at-most "4 points, one for 5 links $all" coast2points --at-most 5 shores.nc points.npy lengths.npy
+  prints coast-lake '2 points, .* in 1 segments, .*' coast2points --levels 2 shores.nc points.npy
+  refuses coast-counts 'do not add up' coast2points wrong.nc no.npy
+  refuses coast-foreign 'cannot be opened as a netCDF-4 (HDF5) file' coast2points "$source/README.md" no.npy
+  refuses coast-option 'usage: coast2points' coast2points --stride 0 shores.nc no.npy
+  if command -v gnuplot > /dev/null; then
+    # The whole demonstration in miniature; it checks by itself that the density holds all the coast there is.
+    prints demo 'check: the density summed over the Earth is 20 0[01][0-9] km, the shorelines are 20 015 km' \
+      env -u OCL_ICD_VENDORS "$source/examples/coastlines/demo.sh" "$build" --data shores.nc --grid 90x45 --smoothing 500 --seconds 1 --out demo
+    for picture in coastlines workers; do
+      [ "$(head -c 4 demo/$picture.png | tail -c 3)" = PNG ] || fail "demo: no picture demo/$picture.png"
+    done
+  else
+    echo "no gnuplot here: demo.sh was not run"
+  fi
+else
+  echo "built without HDF5: the coastline example was not run"
+fi
+
 # ---- what the documentation shows --------------------------------------------------------------------------------------
 # The blocks of one language in a Markdown file.
 blocks() { awk -v start='```'"$1" '$0 == start { inside = 1; next } /^```/ { inside = 0 } inside' "$2"; }

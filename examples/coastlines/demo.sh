@@ -5,7 +5,7 @@
 #   3. zellige product: the Gaussian density at every cell, on all workers of the machine
 #   4. gnuplot: the map
 #   5. a smaller product with a PoCL device beside the CPU workers, and a picture of who did what and when
-# Everything is left in BUILD_DIR/demo and made anew each time; no terminal is needed.
+# Results are left in BUILD_DIR/demo and made anew each time; no terminal is needed.
 set -eu
 
 usage() {
@@ -16,6 +16,7 @@ usage: demo.sh BUILD_DIR [OPTION...]
   --grid CxR      columns x rows of the map (720x360)
   --smoothing KM  lengthscale of the Gaussian (50)
   --data FILE     GSHHG file (Debian's gmt-gshhg-full, else gmt-gshhg-high)
+  --out DIR       where the results go (BUILD_DIR/demo)
 TEXT
 }
 
@@ -31,7 +32,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 case $1 in -h | --help) usage; exit 0 ;; esac
 build=$(cd "$1" 2> /dev/null && pwd) || die "$1: no such directory; expected the one that the library was built in"
 shift
-full=no seconds=45 columns=720 rows=360 smoothing=50 data=
+full=no seconds=45 columns=720 rows=360 smoothing=50 data='' out=$build/demo
 while [ $# -gt 0 ]; do
   case $1 in
   --full) full=yes; shift; continue ;;
@@ -43,6 +44,7 @@ while [ $# -gt 0 ]; do
   --grid) columns=${2%x*} rows=${2#*x} ;;
   --smoothing) smoothing=$2 ;;
   --data) data=$2 ;;
+  --out) out=$2 ;;
   *) usage >&2; exit 2 ;;
   esac
   shift 2
@@ -56,7 +58,7 @@ zellige=$build/tools/zellige
 [ -x "$zellige" ] || zellige=$build/zellige
 coast2points=$build/examples/coastlines/coast2points
 globe=$build/examples/coastlines/globe
-[ -x "$zellige" ] && [ -x "$globe" ] || die "$build: the library is not built there; run make first (./bootstrap demo does all)"
+{ [ -x "$zellige" ] && [ -x "$globe" ]; } || die "$build: the library is not built there; run make first (./bootstrap demo does all)"
 [ -x "$coast2points" ] || die "coast2points was not built: configure found no HDF5" \
   "install it (Debian: apt-get install libhdf5-dev), then configure and make again"
 command -v gnuplot > /dev/null || die "gnuplot is missing (Debian: apt-get install gnuplot-nox)"
@@ -68,8 +70,7 @@ if [ -z "$data" ]; then
 fi
 [ -r "$data" ] || die "$data: cannot be read"
 
-out=$build/demo
-mkdir -p "$out"
+mkdir -p "$out" || die "$out: cannot be made"
 # StarPU's measurements of the machine and compiled device programs stay here too; one directory per set of devices.
 unset XDG_CACHE_HOME
 export STARPU_SILENT=1 OPENBLAS_NUM_THREADS=1 POCL_CACHE_DIR="$out/cache"
@@ -141,9 +142,11 @@ if STARPU_HOME="$out/starpu-device" STARPU_OPENCL_ON_CPUS=1 STARPU_WORKERS_NOBIN
   "$zellige" product --kernel gaussian --lengthscale "$lengthscale" --scale "$scale" --workers "$cpus" --opencl 1 \
   --trace "$out/trace.tsv" "$out/small-grid.npy" "$out/small-points.npy" "$out/small-lengths.npy" -o "$out/small-density.npy"; then
   # A row per worker, in the order of their first tasks; then their tasks by row.
+  # "OpenCL 0 (pthread-some long name)" takes two lines.
   awk -F '\t' -v workers="$out/workers.tsv" -v tasks="$out/tasks.tsv" '
+    function short(name) { if (split(name, part, " [(]") < 2) return name; sub(/[)]$/, "", part[2]); return part[1] "\\n" substr(part[2], 1, 16) }
     NR == 1 { next }
-    !($1 in row) { row[$1] = rows; name[rows] = $1; device[rows] = $2 != "cpu"; rows++ }
+    !($1 in row) { row[$1] = rows; name[rows] = short($1); device[rows] = $2 != "cpu"; rows++ }
     { r = row[$1]; work[r] += $6; all += $6; count[r]++; busy[r] += $5 - $4; if ($5 > end) end = $5
       printf "%d\t%.9f\t%.9f\t%d\n", r, $4, $5, device[r] > tasks }
     END { for (r = 0; r < rows; r++)
