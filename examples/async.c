@@ -32,7 +32,7 @@ static void watch(zlg_request *requests[2]) {
     for (int k = 0; k < 2; k++) {
       zlg_progress p;
       if (zlg_request_test(requests[k], &done[k]) != ZLG_OK || zlg_request_progress(requests[k], &p) != ZLG_OK) return;
-      printf("%s %3.0f %%  ", k ? "K'U" : "KB", p.work_total > 0 ? 100 * p.work_done / p.work_total : 100.0);
+      printf("%s %3.0f %%  ", k ? "K'U" : "KB", p.work_total > 0 ? 100 * p.work_done / p.work_total : 0.0);
     }
     putchar('\n');
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);

@@ -25,8 +25,7 @@ die() {
   exit 1
 }
 
-LC_ALL=C
-export LC_ALL
+export LC_ALL=C.UTF-8
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 1 ] || { usage >&2; exit 2; }
 case $1 in -h | --help) usage; exit 0 ;; esac
@@ -136,24 +135,33 @@ say "a smaller product, with PoCL as a device beside the CPU workers"
 cpus=$(nproc)
 [ "$cpus" -le 1 ] || cpus=$((cpus - 1))
 [ "$cpus" -le 3 ] || cpus=3
-"$globe" grid 180 90 "$out/small-grid.npy"
+"$globe" grid 360 180 "$out/small-grid.npy"
 "$coast2points" --at-most 1 "$data" "$out/small-points.npy" "$out/small-lengths.npy" > "$out/small.txt"
 if STARPU_HOME="$out/starpu-device" STARPU_OPENCL_ON_CPUS=1 STARPU_WORKERS_NOBIND=1 POCL_DEVICES=pthread POCL_MAX_PTHREAD_COUNT=1 \
   "$zellige" product --kernel gaussian --lengthscale "$lengthscale" --scale "$scale" --workers "$cpus" --opencl 1 \
   --trace "$out/trace.tsv" "$out/small-grid.npy" "$out/small-points.npy" "$out/small-lengths.npy" -o "$out/small-density.npy"; then
-  # A row per worker, in the order of their first tasks; then their tasks by row.
-  # "OpenCL 0 (pthread-some long name)" takes two lines.
+  # A row per worker, in the order of their first tasks, and their tasks by row. Time counts from the first task: before it,
+  # the device's program is compiled, or found in its cache. "OpenCL 0 (pthread-some long name)" takes two lines.
   awk -F '\t' -v workers="$out/workers.tsv" -v tasks="$out/tasks.tsv" '
-    function short(name) { if (split(name, part, " [(]") < 2) return name; sub(/[)]$/, "", part[2]); return part[1] "\\n" substr(part[2], 1, 16) }
+    function short(name) {
+      if (split(name, part, / [(]/) < 2) return name
+      sub(/[)]$/, "", part[2])
+      sub(/^pthread.*/, "PoCL", part[2])
+      return part[1] "\\n" substr(part[2], 1, 14)
+    }
+    BEGIN { rows = 0; first = -1 }
     NR == 1 { next }
+    first < 0 || $4 < first { first = $4 }
+    $5 > end { end = $5 }
     !($1 in row) { row[$1] = rows; name[rows] = short($1); device[rows] = $2 != "cpu"; rows++ }
-    { r = row[$1]; work[r] += $6; all += $6; count[r]++; busy[r] += $5 - $4; if ($5 > end) end = $5
-      printf "%d\t%.9f\t%.9f\t%d\n", r, $4, $5, device[r] > tasks }
-    END { for (r = 0; r < rows; r++)
-        printf "%d\t%s\t%.2f\t%.1f\t%d\t%d\n", r, name[r], 100 * work[r] / all, 100 * busy[r] / end, count[r], device[r] > workers }
-  ' "$out/trace.tsv"
+    { r = row[$1]; work[r] += $6; all += $6; count[r]++; busy[r] += $5 - $4; of[n] = r; from[n] = $4; to[n++] = $5 }
+    END {
+      for (i = 0; i < n; i++) printf "%d\t%.9f\t%.9f\t%d\n", of[i], from[i] - first, to[i] - first, device[of[i]] > tasks
+      for (r = 0; r < rows; r++)
+        printf "%d\t%s\t%.2f\t%.1f\t%d\t%d\n", r, name[r], 100 * work[r] / all, 100 * busy[r] / (end - first), count[r], device[r] > workers
+    }' "$out/trace.tsv"
   gnuplot -c "$here/workers.gp" "$out/workers.tsv" "$out/tasks.tsv" \
-    "Who did it: $(power "$(calc "$(cut -d ' ' -f 1 "$out/small.txt") * 180 * 90")") pairs, $cpus CPU worker$([ "$cpus" = 1 ] || echo s) and a PoCL device" \
+    "Who did it: $(power "$(calc "$(cut -d ' ' -f 1 "$out/small.txt") * 360 * 180")") pairs, $cpus CPU worker$([ "$cpus" = 1 ] || echo s) and a PoCL device" \
     "$out/workers.png"
 else
   die "the product with a PoCL device failed; without such a device (Debian: apt-get install pocl-opencl-icd) only the map is drawn:" \
