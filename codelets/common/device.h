@@ -27,6 +27,9 @@ struct zlg_device_profile {
 /* The profile of every CUDA card, and of OpenCL GPUs. */
 extern const struct zlg_device_profile zlg_device_gpu;
 
+/* True where StarPU would find an OpenCL device (CPUs count where its environment says so) or may find a CUDA card. */
+bool zlg_devices_present(bool opencl, bool cuda);
+
 /* Compiled programs on disk: $XDG_CACHE_HOME/zellige, else ~/.cache/zellige. A key names what was compiled, for what, by
  * what. Every failure (no home, no space, a damaged or foreign file) only means compiling again. */
 struct zlg_device_key {

@@ -1,6 +1,6 @@
-/* Performance models. A codelet says what a task does (count); here that becomes seconds: analytic rates of the worker kind,
- * times a correction learned from the tasks that ran in this process. The correction is kept per codelet, worker kind and
- * footprint, so an uncalibrated machine starts sensibly and improves as it runs. */
+/* Performance models. A codelet says what a task does (count); here that becomes seconds: analytic rates of the worker
+ * kind, times a correction learned from the tasks that ran in this process. The correction is kept per codelet, worker
+ * kind and footprint, so an uncalibrated machine starts sensibly and improves as it runs. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -8,9 +8,9 @@
 #include "codelets/common/codelet.h"
 #include "codelets/common/starpu_compat.h"
 
-/* What one worker of a kind does, before anything was measured. flops: of the kernels, not the peak. A CPU core: 2 FMA of
- * the vector width a cycle at 3 GHz, 60 % reached. Devices are guesses that the first tasks correct: PoCL is a CPU, a
- * card is a thousand times a core's order. */
+/* What one worker of a kind does, before anything was measured. flops: of the kernels, not the peak. A CPU core: 2 FMA
+ * of the vector width a cycle at 3 GHz, 60 % reached. Devices are guesses that the first tasks correct: PoCL is a CPU,
+ * a card is a thousand times a core's order. */
 struct rates {
   double flops, bytes, launch;
 };
@@ -19,15 +19,18 @@ static struct rates rates_of(zlg_worker_kind kind) {
   static const double lanes[] = {[ZLG_ISA_BASELINE] = 4, [ZLG_ISA_AVX2] = 8, [ZLG_ISA_AVX512] = 16};
   struct rates cpu = {0.6 * 4 * 3e9 * lanes[zlg_isa_current()], 10e9, 1e-6};
   switch (kind) {
-  case ZLG_WORKER_CPU: return cpu;
-  case ZLG_WORKER_OPENCL: return (struct rates){0.2 * cpu.flops, 5e9, 50e-6};
-  case ZLG_WORKER_CUDA: return (struct rates){5e12, 800e9, 10e-6};
+  case ZLG_WORKER_CPU:
+    return cpu;
+  case ZLG_WORKER_OPENCL:
+    return (struct rates){0.2 * cpu.flops, 5e9, 50e-6};
+  case ZLG_WORKER_CUDA:
+    return (struct rates){5e12, 800e9, 10e-6};
   }
   return cpu;
 }
 
-/* Learned corrections: an open-addressed table without locks. A slot's key is claimed once by compare-and-swap; the factor
- * is a float whose lost updates do no harm. A full table just stops learning new shapes. */
+/* Learned corrections: an open-addressed table without locks. A slot's key is claimed once by compare-and-swap; the
+ * factor is a float whose lost updates do no harm. A full table just stops learning new shapes. */
 #define SLOTS 1024u
 static struct slot {
   _Atomic uint64_t key; /* 0: free */

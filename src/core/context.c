@@ -28,8 +28,9 @@ static int check_options(const zlg_context_options *o) {
   if (o->mode < ZLG_RUNTIME_AUTO || o->mode > ZLG_RUNTIME_SHARED)
     return zlg_fail(NULL, ZLG_EINVAL, "mode = %d, expected ZLG_RUNTIME_AUTO, OWN or SHARED", (int)o->mode);
   if (o->cpu_workers < -1 || o->opencl_workers < -1 || o->cuda_workers < -1)
-    return zlg_fail(NULL, ZLG_EINVAL, "cpu_workers, opencl_workers, cuda_workers = %d, %d, %d; expected -1 (all) or more",
-                    o->cpu_workers, o->opencl_workers, o->cuda_workers);
+    return zlg_fail(NULL, ZLG_EINVAL,
+                    "cpu_workers, opencl_workers, cuda_workers = %d, %d, %d; expected -1 (all) or more", o->cpu_workers,
+                    o->opencl_workers, o->cuda_workers);
   if (o->memory_limit < 0)
     return zlg_fail(NULL, ZLG_EINVAL, "memory_limit = %lld, expected 0 (default) or bytes", (long long)o->memory_limit);
   if (isnan(o->direct_seconds)) return zlg_fail(NULL, ZLG_EINVAL, "direct_seconds is NaN, expected seconds");
@@ -71,7 +72,9 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
   return ZLG_OK;
 }
 
-uint64_t zlg_context_serial(const zlg_context *context) { return context->serial; }
+uint64_t zlg_context_serial(const zlg_context *context) {
+  return context->serial;
+}
 
 zlg_context *zlg_context_retain(zlg_context *context) {
   atomic_fetch_add(&context->references, 1);
@@ -85,7 +88,9 @@ void zlg_context_release(zlg_context *context) {
   zlg_allocator_lock(-1);
 }
 
-int zlg_context_worker_count(const zlg_context *context) { return context ? context->worker_count : 0; }
+int zlg_context_worker_count(const zlg_context *context) {
+  return context ? context->worker_count : 0;
+}
 
 int zlg_context_worker(const zlg_context *context, int index, zlg_worker_info *info) {
   if (!context || !info) return zlg_fail(context, ZLG_EINVAL, "%s is NULL", context ? "info" : "context");

@@ -1,4 +1,5 @@
-/* hwloc's answers, kept for the life of the process. The topology itself is not: it is large, and these facts do not change. */
+/* hwloc's answers, kept for the life of the process. The topology itself is not: it is large, and these facts do not
+ * change. */
 #include "src/core/machine.h"
 
 #include <hwloc.h>
@@ -44,7 +45,9 @@ static void read_machine(void) {
     if (hwloc_topology_load(topology) == 0) read_topology(topology);
     hwloc_topology_destroy(topology);
   }
-  if (machine.memory_bytes <= 0) machine.memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  /* hwloc counts what its NUMA nodes say, which in virtual machines with hot-plugged memory is a part only. */
+  int64_t pages = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  if (pages > machine.memory_bytes) machine.memory_bytes = pages;
 }
 
 const struct zlg_machine *zlg_machine_get(void) {

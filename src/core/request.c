@@ -1,5 +1,5 @@
-/* Requests: driving, waiting, cancelling, reporting. A request waits for its own tasks only; nothing here asks StarPU to wait
- * for all. */
+/* Requests: driving, waiting, cancelling, reporting. A request waits for its own tasks only; nothing here asks StarPU
+ * to wait for all. */
 #include "src/core/request.h"
 
 #include <errno.h>
@@ -56,7 +56,8 @@ static void fill_progress(zlg_request *request, zlg_progress *progress) {
                              .seconds_left = NAN,
                              .worker_count = workers,
                              .worker_share = shares};
-  if (request->done) progress->seconds_left = 0;
+  if (request->done)
+    progress->seconds_left = 0;
   else if (request->work_done > 0)
     progress->seconds_left = seconds * (request->report.work - request->work_done) / request->work_done;
   for (int i = 0; i < workers; i++)
@@ -208,7 +209,8 @@ int zlg_request_wait(zlg_request *request) {
 }
 
 int zlg_request_test(zlg_request *request, int *done) {
-  if (!request || !done) return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", request ? "done" : "request");
+  if (!request || !done)
+    return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", request ? "done" : "request");
   pthread_mutex_lock(&request->lock);
   *done = request->done;
   pthread_mutex_unlock(&request->lock);
@@ -219,7 +221,9 @@ void zlg_request_cancel(zlg_request *request) {
   if (request) atomic_store(&request->cancelled, 1); /* drivers look ten times a second: nothing here but the store */
 }
 
-const char *zlg_request_message(const zlg_request *request) { return request ? request->message : ""; }
+const char *zlg_request_message(const zlg_request *request) {
+  return request ? request->message : "";
+}
 
 void zlg_request_release(zlg_request *request) {
   if (!request) return;
@@ -240,16 +244,16 @@ static int ended(zlg_request *request, const char *what) {
   pthread_mutex_lock(&request->lock);
   bool done = request->done;
   pthread_mutex_unlock(&request->lock);
-  return done ? ZLG_OK : zlg_fail(request->context, ZLG_ESTATE, "the request is still under way: its %s comes after zlg_request_wait()", what);
+  return done ? ZLG_OK
+              : zlg_fail(request->context, ZLG_ESTATE,
+                         "the request is still under way: its %s comes after zlg_request_wait()", what);
 }
 
 static void report_worker(const zlg_request *request, int index, zlg_worker_report *report) {
   const struct zlg_tally *tally = &request->tallies[index];
   int node = request->context->workers[index].memory_node;
-  *report = (zlg_worker_report){.worker = request->context->workers[index],
-                                .tasks = tally->tasks,
-                                .work = tally->work,
-                                .busy = tally->busy};
+  *report = (zlg_worker_report){
+      .worker = request->context->workers[index], .tasks = tally->tasks, .work = tally->work, .busy = tally->busy};
   if (node > 0 && node < 64) {
     report->bytes_in = request->bus_known ? request->bus_in[node] : -1;
     report->bytes_out = request->bus_known ? request->bus_out[node] : -1;
@@ -274,7 +278,10 @@ int zlg_request_report(zlg_request *request, zlg_report *report) {
 
 int zlg_request_trace(zlg_request *request, int64_t *count, const zlg_trace_entry **entries) {
   if (!request || !count || !entries)
-    return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", !request ? "request" : !count ? "count" : "entries");
+    return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL",
+                    !request ? "request"
+                    : !count ? "count"
+                             : "entries");
   int status = ended(request, "trace");
   if (status != ZLG_OK) return status;
   *count = request->trace_count;

@@ -1,5 +1,5 @@
-/* Starts, shares, pauses and stops StarPU. StarPU aborts on some misuse (an unwritable model directory) and falls back in
- * silence on others (an unknown scheduler): both are checked here before it is asked to start. */
+/* Starts, shares, pauses and stops StarPU. StarPU aborts on some misuse (an unwritable model directory) and falls back
+ * in silence on others (an unknown scheduler): both are checked here before it is asked to start. */
 #include "src/core/runtime.h"
 
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "codelets/common/device.h"
 #include "codelets/common/starpu_compat.h"
 #include "src/core/error.h"
 #include "src/core/machine.h"
@@ -19,14 +20,16 @@
 /* Everything about the one StarPU of this process, under one lock. */
 static struct {
   pthread_mutex_t lock;
-  int owners;      /* OWN contexts; StarPU is ours while > 0 */
-  int active;      /* requests under way of OWN contexts */
+  int owners;                                    /* OWN contexts; StarPU is ours while > 0 */
+  int active;                                    /* requests under way of OWN contexts */
   int cpu_workers, opencl_workers, cuda_workers; /* as the first OWN context asked */
   char scheduler[64];
   int64_t bus_in[STARPU_MAXNODES], bus_out[STARPU_MAXNODES];
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-int zlg_runtime_cpu_worker_limit(void) { return STARPU_MAXCPUS; }
+int zlg_runtime_cpu_worker_limit(void) {
+  return STARPU_MAXCPUS;
+}
 
 /* ---- what StarPU would not tell --------------------------------------------------------------------------------- */
 
@@ -77,9 +80,12 @@ static int make_model_directory(const char *path) {
   (void)mkdir(part, 0777);
   struct stat status;
   int error = 0;
-  if (stat(path, &status) != 0) error = errno;
-  else if (!S_ISDIR(status.st_mode)) error = ENOTDIR;
-  else if (access(path, W_OK | X_OK) != 0) error = errno;
+  if (stat(path, &status) != 0)
+    error = errno;
+  else if (!S_ISDIR(status.st_mode))
+    error = ENOTDIR;
+  else if (access(path, W_OK | X_OK) != 0)
+    error = errno;
   if (!error) return ZLG_OK;
   return zlg_fail(NULL, ZLG_ERUNTIME,
                   "the directory of StarPU's performance models, %s, cannot be written: %s; set STARPU_HOME or "
@@ -94,7 +100,9 @@ static int env_number(const char *name) {
   return text ? atoi(text) : -1;
 }
 
-static int choose(int option, const char *env) { return option >= 0 ? option : env_number(env); }
+static int choose(int option, const char *env) {
+  return option >= 0 ? option : env_number(env);
+}
 
 static int check_cpu_workers(int asked) {
   int cores = zlg_machine_get()->cores;
@@ -130,32 +138,42 @@ static int fill_conf(struct starpu_conf *conf, const zlg_context_options *option
   } else if (env_policy) {
     if (!policy_by_name(env_policy)) return unknown_scheduler("STARPU_SCHED (environment)", env_policy);
   } else {
-    bool cpu_only = options->opencl_workers == 0 && options->cuda_workers == 0;
-    conf->sched_policy = policy_by_name(cpu_only ? "lws" : "dmdas");
+    bool devices = zlg_devices_present(options->opencl_workers != 0 && env_number("STARPU_NOPENCL") != 0,
+                                       options->cuda_workers != 0 && env_number("STARPU_NCUDA") != 0);
+    conf->sched_policy = policy_by_name(devices ? "dmdas" : "lws");
   }
   return ZLG_OK;
 }
 
 /* Loading an OpenCL driver may hook signals (LLVM does); who owns the process keeps its own. */
-static const int kept_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2};
+static const int kept_signals[] = {SIGINT,  SIGTERM, SIGHUP,  SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                                   SIGABRT, SIGTRAP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2};
 #define KEPT_SIGNALS (sizeof kept_signals / sizeof *kept_signals)
 
-static int start_starpu(struct starpu_conf *conf) {
-  struct sigaction kept[KEPT_SIGNALS];
-  for (size_t i = 0; i < KEPT_SIGNALS; i++) sigaction(kept_signals[i], NULL, &kept[i]);
+static int init_starpu(struct starpu_conf *conf) {
   int code = starpu_init(conf);
-  for (size_t i = 0; i < KEPT_SIGNALS; i++) sigaction(kept_signals[i], &kept[i], NULL);
-  if (code == -ENODEV) return zlg_fail(NULL, ZLG_ENODEV, "StarPU found no worker: no CPU core, OpenCL or CUDA device was left by the options and the environment");
+  if (code == -ENODEV)
+    return zlg_fail(
+        NULL, ZLG_ENODEV,
+        "StarPU found no worker: no CPU core, OpenCL or CUDA device was left by the options and the environment");
   if (code != 0) return zlg_fail(NULL, ZLG_ERUNTIME, "starpu_init: %s", strerror(-code));
   return ZLG_OK;
 }
 
+static int start_starpu(const zlg_context_options *options) {
+  struct sigaction kept[KEPT_SIGNALS];
+  struct starpu_conf conf;
+  for (size_t i = 0; i < KEPT_SIGNALS; i++) sigaction(kept_signals[i], NULL, &kept[i]);
+  int status = fill_conf(&conf, options);
+  if (status == ZLG_OK) status = init_starpu(&conf);
+  for (size_t i = 0; i < KEPT_SIGNALS; i++) sigaction(kept_signals[i], &kept[i], NULL);
+  return status;
+}
+
 static int start_own(zlg_context *context) {
   const zlg_context_options *options = &context->options;
-  struct starpu_conf conf;
-  int status = fill_conf(&conf, options);
-  if (status == ZLG_OK) status = make_model_directory(context->model_directory);
-  if (status == ZLG_OK) status = start_starpu(&conf);
+  int status = make_model_directory(context->model_directory);
+  if (status == ZLG_OK) status = start_starpu(options);
   if (status != ZLG_OK) return status;
   if (starpu_memory_nodes_get_count() > 1) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
   runtime.cpu_workers = options->cpu_workers;
@@ -176,11 +194,13 @@ static int join_own(const zlg_context_options *options) {
                  {"cuda_workers", options->cuda_workers, runtime.cuda_workers}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (numbers[i].asked >= 0 && numbers[i].asked != numbers[i].has)
-      return zlg_fail(NULL, ZLG_ESTATE, "%s = %d, but another context of this process has started StarPU with %d (-1: all)",
+      return zlg_fail(NULL, ZLG_ESTATE,
+                      "%s = %d, but another context of this process has started StarPU with %d (-1: all)",
                       numbers[i].name, numbers[i].asked, numbers[i].has);
   if (options->scheduler && strcmp(options->scheduler, runtime.scheduler) != 0) {
     if (!policy_by_name(options->scheduler)) return unknown_scheduler("scheduler", options->scheduler);
-    return zlg_fail(NULL, ZLG_ESTATE, "scheduler = \"%s\", but another context of this process has started StarPU with \"%s\"",
+    return zlg_fail(NULL, ZLG_ESTATE,
+                    "scheduler = \"%s\", but another context of this process has started StarPU with \"%s\"",
                     options->scheduler, runtime.scheduler);
   }
   return ZLG_OK;
@@ -203,10 +223,14 @@ static int resolve_mode(zlg_context *context) {
 
 static int worker_kind(int id) {
   switch (starpu_worker_get_type(id)) {
-  case STARPU_CPU_WORKER: return ZLG_WORKER_CPU;
-  case STARPU_OPENCL_WORKER: return ZLG_WORKER_OPENCL;
-  case STARPU_CUDA_WORKER: return ZLG_WORKER_CUDA;
-  default: return 0;
+  case STARPU_CPU_WORKER:
+    return ZLG_WORKER_CPU;
+  case STARPU_OPENCL_WORKER:
+    return ZLG_WORKER_OPENCL;
+  case STARPU_CUDA_WORKER:
+    return ZLG_WORKER_CUDA;
+  default:
+    return 0;
   }
 }
 
@@ -299,7 +323,8 @@ bool zlg_runtime_bus_bytes(int nodes, int64_t *in, int64_t *out) {
   pthread_mutex_lock(&runtime.lock);
   for (int bus = 0; nodes > 1 && bus < starpu_bus_get_count(); bus++) {
     struct starpu_profiling_bus_info info;
-    if (starpu_bus_get_profiling_info(bus, &info) != 0) continue; /* reading resets StarPU's counters: ours keep the sum */
+    if (starpu_bus_get_profiling_info(bus, &info) != 0)
+      continue; /* reading resets StarPU's counters: ours keep the sum */
     int from = starpu_bus_get_src(bus), to = starpu_bus_get_dst(bus);
     if (from >= 0 && from < STARPU_MAXNODES) runtime.bus_out[from] += info.transferred_bytes;
     if (to >= 0 && to < STARPU_MAXNODES) runtime.bus_in[to] += info.transferred_bytes;

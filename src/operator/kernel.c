@@ -1,5 +1,5 @@
-/* Kernel operators: parameters checked and kept, products handed to the plan as tiled sums. Every kernel here is symmetric in
- * its two points, so the transpose is the same sum with the two sets of points exchanged. */
+/* Kernel operators: parameters checked and kept, products handed to the plan as tiled sums. Every kernel here is
+ * symmetric in its two points, so the transpose is the same sum with the two sets of points exchanged. */
 #include "zellige/kernel.h"
 
 #include <math.h>
@@ -78,7 +78,8 @@ static int check_parameters(zlg_context *context, const zlg_kernel_spec *spec) {
   if (spec->kind == ZLG_RATIONAL_QUADRATIC && (!(spec->alpha > 0) || isinf(spec->alpha)))
     return zlg_fail(context, ZLG_EINVAL, "alpha = %g, expected a positive, finite number", spec->alpha);
   if (!isfinite(spec->gamma)) return zlg_fail(context, ZLG_EINVAL, "gamma = %g, expected a finite number", spec->gamma);
-  if (!isfinite(spec->offset)) return zlg_fail(context, ZLG_EINVAL, "offset = %g, expected a finite number", spec->offset);
+  if (!isfinite(spec->offset))
+    return zlg_fail(context, ZLG_EINVAL, "offset = %g, expected a finite number", spec->offset);
   if (spec->degree < 0) return zlg_fail(context, ZLG_EINVAL, "degree = %d, expected 0 or more", spec->degree);
   return ZLG_OK;
 }
@@ -88,7 +89,8 @@ static int check_points(zlg_context *context, const zlg_matrix *X1, const zlg_ma
   if (X1->context != context || X2->context != context)
     return zlg_fail(context, ZLG_EINVAL, "%s was made with another context", X1->context != context ? "X1" : "X2");
   if (X1->type != X2->type)
-    return zlg_fail(context, ZLG_ETYPE, "X1 is %s and X2 is %s; expected one type", zlg_type_name(X1->type), zlg_type_name(X2->type));
+    return zlg_fail(context, ZLG_ETYPE, "X1 is %s and X2 is %s; expected one type", zlg_type_name(X1->type),
+                    zlg_type_name(X2->type));
   if (X1->columns != X2->columns)
     return zlg_fail(context, ZLG_ESHAPE, "X1 has %lld columns and X2 has %lld; points need the same dimension",
                     (long long)X1->columns, (long long)X2->columns);
@@ -142,7 +144,9 @@ static void shape_args(void *args, int64_t m, int64_t n, int64_t r, bool first) 
   a->m = m, a->n = n, a->r = r, a->first = first;
 }
 
-static void give_back_operator(void *op) { zlg_operator_release(op); }
+static void give_back_operator(void *op) {
+  zlg_operator_release(op);
+}
 
 /* The sum of op(A), its args pointing to `args`. */
 static struct zlg_sum sum_of(zlg_operator *A, zlg_op op, struct zlg_kernel_product_args *args) {
@@ -166,8 +170,8 @@ static struct zlg_sum sum_of(zlg_operator *A, zlg_op op, struct zlg_kernel_produ
   return sum;
 }
 
-static int apply_kernel(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y, bool threaded,
-                        zlg_request **request) {
+static int apply_kernel(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
+                        bool threaded, zlg_request **request) {
   struct zlg_kernel_product_args args;
   struct zlg_sum sum = sum_of(A, op, &args);
   args.b_order = X->order;
@@ -199,7 +203,9 @@ static bool kernel_overlaps(const zlg_operator *A, const zlg_matrix *Y) {
   return zlg_matrix_overlaps(Y, kernel->x1) || zlg_matrix_overlaps(Y, kernel->x2);
 }
 
-static void release_kernel(zlg_operator *A) { release_kernel_state(A->self); }
+static void release_kernel(zlg_operator *A) {
+  release_kernel_state(A->self);
+}
 
 static const struct zlg_operator_kind kernel_kind = {.name = "kernel",
                                                      .tileable = true,

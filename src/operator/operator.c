@@ -31,7 +31,8 @@ void zlg_operator_release(zlg_operator *op) {
 }
 
 int zlg_operator_get_info(const zlg_operator *op, zlg_operator_info *info) {
-  if (!op || !info) return zlg_fail(op ? op->context : NULL, ZLG_EINVAL, "zlg_operator_get_info: %s is NULL", op ? "info" : "op");
+  if (!op || !info)
+    return zlg_fail(op ? op->context : NULL, ZLG_EINVAL, "zlg_operator_get_info: %s is NULL", op ? "info" : "op");
   *info = (zlg_operator_info){op->kind->name, op->type, op->rows, op->columns, op->kind->tileable};
   return ZLG_OK;
 }
@@ -53,26 +54,31 @@ static int check_matrices(const zlg_operator *A, zlg_op op, const zlg_matrix *X,
                     zlg_type_name(other->type), zlg_type_name(A->type));
   }
   if (X->rows != columns)
-    return zlg_fail(context, ZLG_ESHAPE, "X is %lld x %lld and %s is %lld x %lld: X needs %lld rows", (long long)X->rows,
-                    (long long)X->columns, name, (long long)rows, (long long)columns, (long long)columns);
+    return zlg_fail(context, ZLG_ESHAPE, "X is %lld x %lld and %s is %lld x %lld: X needs %lld rows",
+                    (long long)X->rows, (long long)X->columns, name, (long long)rows, (long long)columns,
+                    (long long)columns);
   if (Y->rows != rows || Y->columns != X->columns)
     return zlg_fail(context, ZLG_ESHAPE, "Y is %lld x %lld; %s (%lld x %lld) times X (%lld x %lld) needs %lld x %lld",
-                    (long long)Y->rows, (long long)Y->columns, name, (long long)rows, (long long)columns, (long long)X->rows,
-                    (long long)X->columns, (long long)rows, (long long)X->columns);
+                    (long long)Y->rows, (long long)Y->columns, name, (long long)rows, (long long)columns,
+                    (long long)X->rows, (long long)X->columns, (long long)rows, (long long)X->columns);
   return ZLG_OK;
 }
 
-static int check_apply(const zlg_operator *A, zlg_op op, double alpha, const zlg_matrix *X, double beta, const zlg_matrix *Y) {
+static int check_apply(const zlg_operator *A, zlg_op op, double alpha, const zlg_matrix *X, double beta,
+                       const zlg_matrix *Y) {
   if (!A) return zlg_fail(NULL, ZLG_EINVAL, "A is NULL, expected an operator");
   if (!X || !Y) return zlg_fail(A->context, ZLG_EINVAL, "%s is NULL, expected a matrix", X ? "Y" : "X");
   int status = check_op(A, op);
   if (status == ZLG_OK) status = check_matrices(A, op, X, Y);
   if (status != ZLG_OK) return status;
-  if (isnan(alpha) || isnan(beta)) return zlg_fail(A->context, ZLG_EINVAL, "%s is NaN", isnan(alpha) ? "alpha" : "beta");
+  if (isnan(alpha) || isnan(beta))
+    return zlg_fail(A->context, ZLG_EINVAL, "%s is NaN", isnan(alpha) ? "alpha" : "beta");
   if (!Y->writable)
-    return zlg_fail(A->context, ZLG_EREADONLY, "Y%s%s is read-only", Y->path ? ", the file " : "", Y->path ? Y->path : "");
+    return zlg_fail(A->context, ZLG_EREADONLY, "Y%s%s is read-only", Y->path ? ", the file " : "",
+                    Y->path ? Y->path : "");
   if (zlg_matrix_overlaps(Y, X)) return zlg_fail(A->context, ZLG_EOVERLAP, "Y overlaps X");
-  if (A->kind->overlaps(A, Y)) return zlg_fail(A->context, ZLG_EOVERLAP, "Y overlaps the data of A (a %s operator)", A->kind->name);
+  if (A->kind->overlaps(A, Y))
+    return zlg_fail(A->context, ZLG_EOVERLAP, "Y overlaps the data of A (a %s operator)", A->kind->name);
   return ZLG_OK;
 }
 
@@ -95,7 +101,8 @@ int zlg_apply(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double be
 }
 
 int zlg_operator_cost(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost) {
-  if (!A || !cost) return zlg_fail(A ? A->context : NULL, ZLG_EINVAL, "zlg_operator_cost: %s is NULL", A ? "cost" : "A");
+  if (!A || !cost)
+    return zlg_fail(A ? A->context : NULL, ZLG_EINVAL, "zlg_operator_cost: %s is NULL", A ? "cost" : "A");
   int status = check_op(A, op);
   if (status != ZLG_OK) return status;
   if (columns < 0) return zlg_fail(A->context, ZLG_EINVAL, "columns = %lld, expected 0 or more", (long long)columns);

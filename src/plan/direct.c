@@ -28,11 +28,15 @@ int zlg_sum_direct(const struct zlg_sum *sum, zlg_request *request) {
   bool origin = sum->p->columns == 0;
   double *zeros = origin ? zlg_calloc((size_t)(m > n ? m : n), sizeof *zeros) : NULL;
   double *acc = zlg_malloc_aligned(64, (size_t)(m * r) * sizeof *acc);
-  int status = !acc || (origin && !zeros) ? zlg_fail(request->context, ZLG_ENOMEM, "no memory for an accumulator") : ZLG_OK;
+  int status =
+      !acc || (origin && !zeros) ? zlg_fail(request->context, ZLG_ENOMEM, "no memory for an accumulator") : ZLG_OK;
   if (status == ZLG_OK) {
     sum->shape(sum->args, m, n, r, true);
-    struct zlg_operand operands[] = {operand_of(sum->p, zeros), operand_of(sum->q, zeros), operand_of(sum->x, NULL),
-                                     {(void *)sum->constants, 0}, {acc, 0}};
+    struct zlg_operand operands[] = {operand_of(sum->p, zeros),
+                                     operand_of(sum->q, zeros),
+                                     operand_of(sum->x, NULL),
+                                     {(void *)sum->constants, 0},
+                                     {acc, 0}};
     status = sum->codelet->cpu(sum->args, operands);
     if (status != ZLG_OK) zlg_fail(request->context, status, "%s: no memory for scratch", sum->codelet->name);
   }

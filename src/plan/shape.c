@@ -1,8 +1,8 @@
-/* Shapes: how a sum is cut. Everything that fixes the order of additions (tile sizes, number of chains) comes from the sizes of
- * the problem alone; how much is alive at once (groups, slots, window) comes from workers and limits too.
+/* Shapes: how a sum is cut. Everything that fixes the order of additions (tile sizes, number of chains) comes from the
+ * sizes of the problem alone; how much is alive at once (groups, slots, window) comes from workers and limits too.
  *
- * A tile is meant to last some milliseconds of one core by nominal rates. The rates are fixed numbers, not measured ones: a
- * measured rate would change the tiles, and with them the bits, from run to run. */
+ * A tile is meant to last some milliseconds of one core by nominal rates. The rates are fixed numbers, not measured
+ * ones: a measured rate would change the tiles, and with them the bits, from run to run. */
 #include <math.h>
 
 #include "src/core/memory.h"
@@ -10,15 +10,21 @@
 
 #define NOMINAL_FLOPS 1e11 /* a core with wide vectors */
 #define NOMINAL_BYTES 1e10
-#define TASK_LEAST 1e-3    /* seconds: a task costs some 10 microseconds */
+#define TASK_LEAST 1e-3 /* seconds: a task costs some 10 microseconds */
 #define TASK_MOST 4e-3
-#define CHAINS 128         /* independent chains wanted, so that a machine of that many workers is busy */
+#define CHAINS 128            /* independent chains wanted, so that a machine of that many workers is busy */
 #define ACC_MOST (16ll << 20) /* bytes of one accumulator */
 #define PARTS_MOST_BYTES (64ll << 20)
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+static int64_t min64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t max64(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
 
 /* The tile length for `total` cut into pieces of about `want`: pieces of equal length, a multiple of 64. */
 static int64_t balanced(int64_t total, int64_t want) {
@@ -64,7 +70,9 @@ static void choose_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t
   s->nt = options->tile_columns ? min64(max64(n, 1), options->tile_columns) : balanced(n, max64((int64_t)nt, 64));
 }
 
-static int64_t acc_bytes(const struct zlg_sum_shape *s) { return 8 * s->mt * s->rt; }
+static int64_t acc_bytes(const struct zlg_sum_shape *s) {
+  return 8 * s->mt * s->rt;
+}
 
 static int64_t row_slot_bytes(const struct zlg_sum *sum, const struct zlg_sum_shape *s) {
   int64_t es = (int64_t)zlg_type_size(sum->p->type), bytes = s->parts * acc_bytes(s);
@@ -89,13 +97,13 @@ static void count_tiles(int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s
   s->tasks = s->mi * s->rc * (s->nj + 1);
 }
 
-/* How much is alive at once: enough to keep every worker busy, more where it saves reading a file again, less where the limit
- * says so. */
+/* How much is alive at once: enough to keep every worker busy, more where it saves reading a file again, less where the
+ * limit says so. */
 static void choose_slots(const struct zlg_sum *sum, struct zlg_sum_shape *s) {
   int64_t workers = max64(sum->context->worker_count, 1), limit = sum->context->memory_limit;
-  s->window = 16 + 8 * workers;
+  s->window = 32 + 16 * workers;
   int64_t row_bytes = max64(row_slot_bytes(sum, s), 1), column_bytes = column_slot_bytes(sum, s);
-  s->group = ceil_div(3 * workers, s->parts);
+  s->group = ceil_div(12 * workers, s->parts); /* chains enough that one slow worker holds up no other */
   bool reread = column_bytes > 0 && s->nj > 1;
   if (reread) s->group = max64(s->group, min64(limit / 4, 64ll << 20) / row_bytes);
   s->group = max64(1, min64(s->group, s->mi));
@@ -111,15 +119,24 @@ static int64_t memory_of(const struct zlg_sum *sum, const struct zlg_sum_shape *
 
 /* Fewer things alive first, which changes no bit; then smaller tiles. */
 static bool shrink(int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
-  if (s->row_slots > 2 * s->group) s->row_slots = max64(2 * s->group, s->row_slots / 2);
-  else if (s->group > 1) s->group /= 2, s->row_slots = max64(min64(s->row_slots, 2 * s->group), 1);
-  else if (s->column_slots > 2) s->column_slots /= 2;
-  else if (s->row_slots > 1) s->row_slots /= 2;
-  else if (s->rt > 16) s->rt = (s->rt + 1) / 2, count_tiles(m, n, r, s);
-  else if (s->mt > 256) s->mt = (s->mt + 1) / 2, count_tiles(m, n, r, s);
-  else if (s->nt > 256) s->nt = (s->nt + 1) / 2, count_tiles(m, n, r, s);
-  else if (s->parts > 1) s->parts /= 2;
-  else return false;
+  if (s->row_slots > 2 * s->group)
+    s->row_slots = max64(2 * s->group, s->row_slots / 2);
+  else if (s->group > 1)
+    s->group /= 2, s->row_slots = max64(min64(s->row_slots, 2 * s->group), 1);
+  else if (s->column_slots > 2)
+    s->column_slots /= 2;
+  else if (s->row_slots > 1)
+    s->row_slots /= 2;
+  else if (s->rt > 16)
+    s->rt = (s->rt + 1) / 2, count_tiles(m, n, r, s);
+  else if (s->mt > 256)
+    s->mt = (s->mt + 1) / 2, count_tiles(m, n, r, s);
+  else if (s->nt > 256)
+    s->nt = (s->nt + 1) / 2, count_tiles(m, n, r, s);
+  else if (s->parts > 1)
+    s->parts /= 2;
+  else
+    return false;
   s->group = min64(s->group, s->row_slots);
   return true;
 }
@@ -128,9 +145,10 @@ static int fit_memory(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r
   int64_t limit = sum->context->memory_limit;
   while ((s->memory_bytes = memory_of(sum, s)) > limit)
     if (!shrink(m, n, r, s))
-      return zlg_fail(sum->context, ZLG_ELIMIT,
-                      "the smallest tiles (%lld x %lld, %lld columns) need %lld bytes and the memory limit is %lld bytes",
-                      (long long)s->mt, (long long)s->nt, (long long)s->rt, (long long)s->memory_bytes, (long long)limit);
+      return zlg_fail(
+          sum->context, ZLG_ELIMIT,
+          "the smallest tiles (%lld x %lld, %lld columns) need %lld bytes and the memory limit is %lld bytes",
+          (long long)s->mt, (long long)s->nt, (long long)s->rt, (long long)s->memory_bytes, (long long)limit);
   return ZLG_OK;
 }
 
@@ -153,7 +171,8 @@ static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t 
   s->flops = count.flops;
   s->work = count.work;
   double passes = (double)s->rc * (double)ceil_div(s->mi, s->group);
-  s->bytes_read = es * ((double)s->rc * (double)m * d + passes * (double)n * d + (double)ceil_div(s->mi, s->group) * (double)n * (double)r);
+  s->bytes_read = es * ((double)s->rc * (double)m * d + passes * (double)n * d +
+                        (double)ceil_div(s->mi, s->group) * (double)n * (double)r);
   s->bytes_written = es * (double)m * (double)r;
   s->seconds = predicted_seconds(sum, s);
 }
@@ -175,8 +194,8 @@ int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, str
   }
   int64_t pairs, all;
   if (!zlg_mul64(m, max64(n, 1), &pairs) || !zlg_mul64(pairs, r, &all))
-    return zlg_fail(sum->context, ZLG_EOVERFLOW, "%lld x %lld pairs times %lld columns do not fit in 64 bits", (long long)m,
-                    (long long)n, (long long)r);
+    return zlg_fail(sum->context, ZLG_EOVERFLOW, "%lld x %lld pairs times %lld columns do not fit in 64 bits",
+                    (long long)m, (long long)n, (long long)r);
   choose_tile(sum, m, n, r, shape);
   count_tiles(m, n, r, shape);
   choose_slots(sum, shape);

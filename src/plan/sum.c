@@ -1,5 +1,6 @@
-/* The tiled sum at work: opens blocks of rows in a ring of slots, streams the column tiles past each group of blocks, closes
- * the oldest block when its slot is wanted again. Reading the next tiles, computing and writing finished ones overlap. */
+/* The tiled sum at work: opens blocks of rows in a ring of slots, streams the column tiles past each group of blocks,
+ * closes the oldest block when its slot is wanted again. Reading the next tiles, computing and writing finished ones
+ * overlap. */
 #include <string.h>
 
 #include "src/core/memory.h"
@@ -56,8 +57,8 @@ static int open_block(struct run *run, struct row_block *block, int64_t index) {
   block->live = true;
   status = zlg_tile_open(run->request, &block->p, run->sum.p, ZLG_TILE_READ, row, block->rows, 0, run->sum.p->columns);
   if (status == ZLG_OK)
-    status = zlg_tile_open(run->request, &block->y, run->sum.y, run->sum.beta == 0 ? ZLG_TILE_WRITE : ZLG_TILE_UPDATE, row,
-                           block->rows, run->column, run->columns);
+    status = zlg_tile_open(run->request, &block->y, run->sum.y, run->sum.beta == 0 ? ZLG_TILE_WRITE : ZLG_TILE_UPDATE,
+                           row, block->rows, run->column, run->columns);
   for (int64_t s = 0; status == ZLG_OK && s < run->shape.parts; s++)
     starpu_vector_data_register(&block->acc[s], -1, 0, (uint32_t)(block->rows * run->columns), sizeof(double));
   return status;
@@ -114,10 +115,13 @@ static int column_tile(struct run *run, struct zlg_tile *slots, zlg_matrix *matr
   int status = zlg_tile_close(run->request, *tile, matrix, false);
   if (status != ZLG_OK) return status;
   (*tile)->index = j;
-  return zlg_tile_open(run->request, *tile, matrix, ZLG_TILE_READ, j * run->shape.nt, piece(run->n, run->shape.nt, j), column, columns);
+  return zlg_tile_open(run->request, *tile, matrix, ZLG_TILE_READ, j * run->shape.nt, piece(run->n, run->shape.nt, j),
+                       column, columns);
 }
 
-static struct row_block *block_of(struct run *run, int64_t i) { return &run->rows[i % run->shape.row_slots]; }
+static struct row_block *block_of(struct run *run, int64_t i) {
+  return &run->rows[i % run->shape.row_slots];
+}
 
 static int run_group(struct run *run, int64_t begin, int64_t end) {
   int status = ZLG_OK;
@@ -205,7 +209,8 @@ static int prepare_codelets(struct run *run) {
   char message[ZLG_MESSAGE_BYTES] = "";
   const struct zlg_sum *sum = &run->sum;
   sum->shape(sum->args, run->shape.mt, run->shape.nt, run->shape.rt, true);
-  struct zlg_accumulate_args args = {.type = sum->y->type, .m = run->shape.mt, .r = run->shape.rt, .y_order = sum->y->order, .parts = 1};
+  struct zlg_accumulate_args args = {
+      .type = sum->y->type, .m = run->shape.mt, .r = run->shape.rt, .y_order = sum->y->order, .parts = 1};
   int status = sum->codelet->prepare ? sum->codelet->prepare(sum->args, message, sizeof message) : ZLG_OK;
   if (status == ZLG_OK && zlg_codelet_accumulate.prepare)
     status = zlg_codelet_accumulate.prepare(&args, message, sizeof message);
@@ -264,7 +269,8 @@ static void give_back_run(void *job) {
 
 int zlg_sum_start(const struct zlg_sum *sum, bool threaded, zlg_request **request) {
   struct run *run = zlg_calloc(1, sizeof *run);
-  void *args = zlg_malloc(sum->args_bytes); /* a copy: `shape` writes into it, and operators are shared between threads */
+  void *args =
+      zlg_malloc(sum->args_bytes); /* a copy: `shape` writes into it, and operators are shared between threads */
   int status = run && args ? ZLG_OK : zlg_fail(sum->context, ZLG_ENOMEM, "no memory for a sum");
   if (status == ZLG_OK) {
     memcpy(args, sum->args, sum->args_bytes);

@@ -1,5 +1,5 @@
-/* Tiles: blocks of a matrix as StarPU data. Memory is registered where it lies, one handle a tile; files, and views that
- * StarPU 1.3's 32-bit leading dimension cannot describe, are staged through buffers. */
+/* Tiles: blocks of a matrix as StarPU data. Memory is registered where it lies, one handle a tile; files, and views
+ * that StarPU 1.3's 32-bit leading dimension cannot describe, are staged through buffers. */
 #include <string.h>
 
 #include "src/core/memory.h"
@@ -9,7 +9,9 @@ bool zlg_tile_is_staged(const zlg_matrix *matrix) {
   return !matrix->data || matrix->columns == 0 || matrix->ld > UINT32_MAX;
 }
 
-static size_t element_bytes(const zlg_matrix *matrix) { return zlg_type_size(matrix->type); }
+static size_t element_bytes(const zlg_matrix *matrix) {
+  return zlg_type_size(matrix->type);
+}
 
 /* The stored tile's leading dimension: the order stays the matrix's. */
 static int64_t tight_ld(const zlg_matrix *matrix, const struct zlg_tile *tile) {
@@ -24,11 +26,14 @@ static int stage(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matrix
     zlg_free_aligned(tile->buffer);
     tile->buffer = zlg_malloc_aligned(64, (size_t)bytes);
     tile->buffer_bytes = tile->buffer ? bytes : 0;
-    if (!tile->buffer) return zlg_fail(request->context, ZLG_ENOMEM, "no memory for a tile of %lld bytes", (long long)bytes);
+    if (!tile->buffer)
+      return zlg_fail(request->context, ZLG_ENOMEM, "no memory for a tile of %lld bytes", (long long)bytes);
   }
-  if (points_at_origin) memset(tile->buffer, 0, (size_t)bytes);
+  if (points_at_origin)
+    memset(tile->buffer, 0, (size_t)bytes);
   else if (use != ZLG_TILE_WRITE)
-    return zlg_matrix_read(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order, tight_ld(matrix, tile), tile->buffer);
+    return zlg_matrix_read(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order,
+                           tight_ld(matrix, tile), tile->buffer);
   return ZLG_OK;
 }
 
@@ -52,8 +57,8 @@ int zlg_tile_open(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matri
   int64_t nx = row_major ? tile->columns : tile->rows, ny = row_major ? tile->rows : tile->columns;
   /* A single line has no use for a large leading dimension, and StarPU then moves it in one piece. */
   if (ny == 1) ld = nx;
-  starpu_matrix_data_register(&tile->handle, STARPU_MAIN_RAM, (uintptr_t)start, (uint32_t)ld, (uint32_t)nx, (uint32_t)ny,
-                              element_bytes(matrix));
+  starpu_matrix_data_register(&tile->handle, STARPU_MAIN_RAM, (uintptr_t)start, (uint32_t)ld, (uint32_t)nx,
+                              (uint32_t)ny, element_bytes(matrix));
   return ZLG_OK;
 }
 
@@ -69,7 +74,8 @@ int zlg_tile_close(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matr
   starpu_data_unregister(tile->handle);
   tile->handle = NULL;
   if (!write || !zlg_tile_is_staged(matrix) || zlg_request_state(request) != ZLG_OK) return ZLG_OK;
-  int status = zlg_matrix_write(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order, tight_ld(matrix, tile), tile->buffer);
+  int status = zlg_matrix_write(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order,
+                                tight_ld(matrix, tile), tile->buffer);
   if (status == ZLG_OK && !matrix->data)
     request->report.bytes_written += tile->rows * tile->columns * (int64_t)element_bytes(matrix);
   return status;

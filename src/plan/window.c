@@ -1,5 +1,5 @@
-/* The window: tasks are submitted while fewer than so many are under way, and come back here when they end. Everything shared
- * with the workers' threads is under the request's lock, taken once a task. */
+/* The window: tasks are submitted while fewer than so many are under way, and come back here when they end. Everything
+ * shared with the workers' threads is under the request's lock, taken once a task. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,8 @@ static void task_ended(void *argument) {
   const struct zlg_task_head *head = (const struct zlg_task_head *)task->args;
   double end = zlg_clock();
   int id = starpu_worker_get_id();
-  if (head->start > 0) zlg_model_learn(task->codelet, task->args, kind_of_worker(request->context, id), end - head->start);
+  if (head->start > 0)
+    zlg_model_learn(task->codelet, task->args, kind_of_worker(request->context, id), end - head->start);
   if (head->status != ZLG_OK) {
     zlg_fail(request->context, head->status, "%s: %s", task->codelet->name, zlg_strerror(head->status));
     zlg_request_fail(request, head->status);
