@@ -4,7 +4,7 @@
 #   2. globe: the map's cells as points on the sphere
 #   3. zellige product: the Gaussian density at every cell, on all workers of the machine
 #   4. gnuplot: the map
-#   5. a smaller product with a PoCL device beside the CPU workers, and a picture of who did what and when
+#   5. a smaller product with an OpenCL device beside the CPU workers, and a picture of who did what and when
 # Results are left in BUILD_DIR/demo and made anew each time; no terminal is needed.
 set -eu
 
@@ -95,7 +95,7 @@ scale=$(calc "1 / (2 * 3.14159265358979 * $smoothing * $smoothing)")
 # ---- points and grid ---------------------------------------------------------------------------------------------------
 say "shorelines of $data as points on the sphere"
 if [ "$full" = yes ]; then
-  "$coast2points" "$data" "$out/points.npy" "$out/lengths.npy" | tee "$out/points.txt"
+  "$coast2points" "$data" "$out/points.npy" "$out/lengths.npy" > "$out/points.txt"
 else
   "$coast2points" --at-most 1 "$data" "$out/few.npy" > "$out/few.txt"
   "$globe" grid 240 120 "$out/coarse.npy"
@@ -109,8 +109,9 @@ else
     columns=$((columns / 2)) rows=$((rows / 2))
   done
   printf 'this machine does %.2g pairs a second: %s points or fewer for a product of some %s s\n' "$rate" "$(grouped "$most")" "$seconds"
-  "$coast2points" --at-most "$most" "$data" "$out/points.npy" "$out/lengths.npy" | tee "$out/points.txt"
+  "$coast2points" --at-most "$most" "$data" "$out/points.npy" "$out/lengths.npy" > "$out/points.txt"
 fi
+cat "$out/points.txt"
 points=$(cut -d ' ' -f 1 "$out/points.txt")
 km=$(sed -n 's/.*: \([0-9]*\) km of coast.*/\1/p' "$out/points.txt")
 "$globe" grid "$columns" "$rows" "$out/grid.npy"
@@ -129,9 +130,8 @@ gnuplot -c "$here/map.gp" "$out/density.npy" "$(header "$out/density.npy")" "$co
   "$(grouped "$km") km of shoreline, $(grouped "$points") points, $(power "$pairs") pairs" "$out/coastlines.png"
 
 # ---- with a device -----------------------------------------------------------------------------------------------------
-# PoCL is an OpenCL device made of CPU cores: it gets one, the CPU workers the others. Its set of devices is measured into a
-# directory of its own.
-say "a smaller product, with PoCL as a device beside the CPU workers"
+# Where there is no other, the device is PoCL, which is made of CPU cores: it gets one, the CPU workers the others.
+say "a smaller product, with an OpenCL device beside the CPU workers"
 cpus=$(nproc)
 [ "$cpus" -le 1 ] || cpus=$((cpus - 1))
 [ "$cpus" -le 3 ] || cpus=3
@@ -161,11 +161,11 @@ if STARPU_HOME="$out/starpu-device" STARPU_OPENCL_ON_CPUS=1 STARPU_WORKERS_NOBIN
         printf "%d\t%s\t%.2f\t%.1f\t%d\t%d\n", r, name[r], 100 * work[r] / all, 100 * busy[r] / (end - first), count[r], device[r] > workers
     }' "$out/trace.tsv"
   gnuplot -c "$here/workers.gp" "$out/workers.tsv" "$out/tasks.tsv" \
-    "Who did it: $(power "$(calc "$(cut -d ' ' -f 1 "$out/small.txt") * 360 * 180")") pairs, $cpus CPU worker$([ "$cpus" = 1 ] || echo s) and a PoCL device" \
+    "Who did it: $(power "$(calc "$(cut -d ' ' -f 1 "$out/small.txt") * 360 * 180")") pairs, $cpus CPU worker$([ "$cpus" = 1 ] || echo s) and an OpenCL device" \
     "$out/workers.png"
 else
-  die "the product with a PoCL device failed; without such a device (Debian: apt-get install pocl-opencl-icd) only the map is drawn:" \
-    "$out/coastlines.png"
+  die "the product with an OpenCL device failed; PoCL (Debian: apt-get install pocl-opencl-icd) is one for any machine" \
+    "the map is drawn: $out/coastlines.png"
 fi
 
 say "pictures"
