@@ -70,11 +70,10 @@ fi
 [ -r "$data" ] || die "$data: cannot be read"
 
 mkdir -p "$out" || die "$out: cannot be made"
-# StarPU's measurements of the machine and compiled device programs stay here too; one directory per set of devices.
-unset XDG_CACHE_HOME
-export STARPU_SILENT=1 OPENBLAS_NUM_THREADS=1 POCL_CACHE_DIR="$out/cache"
-mkdir -p "$out/starpu" "$out/starpu-device" "$out/cache"
-export STARPU_HOME="$out/starpu"
+# StarPU's measurements of the machine and compiled device programs stay here too, in one directory per set of devices.
+in_world() { mkdir -p "$out/$1" && export XDG_CACHE_HOME="$out/$1" STARPU_HOME="$out/$1"; }
+export STARPU_SILENT=1 OPENBLAS_NUM_THREADS=1
+in_world cache
 
 say() { printf '\n== %s\n' "$*"; }
 calc() { awk "BEGIN { printf \"%.10g\", $1 }"; }
@@ -91,6 +90,8 @@ earth=6371.0088 # km
 lengthscale=$(calc "$smoothing / $earth")
 # From the sum of km * exp(-distance^2 / (2 smoothing^2)) to km of coast per km^2.
 scale=$(calc "1 / (2 * 3.14159265358979 * $smoothing * $smoothing)")
+# With so many rows, cells are small enough against the smoothing that their sum is an integral.
+resolved() { [ "$1" -gt 0 ] && awk "BEGIN { exit !(20015 / $1 <= 2.5 * $smoothing) }"; }
 
 # ---- points and grid ---------------------------------------------------------------------------------------------------
 say "shorelines of $data as points on the sphere"
@@ -103,9 +104,9 @@ else
     -o "$out/few-density.npy" > "$out/rate.json"
   rate=$(calc "$(report work "$out/rate.json") / $(report seconds "$out/rate.json")")
   rm -f "$out/few.npy" "$out/coarse.npy" "$out/few-density.npy"
-  # Where even the fewest points, one per segment, are too many, the map gets coarser.
+  # Where even the fewest points, one per segment, are too many, the map gets coarser, as far as the smoothing allows.
   fewest=$(cut -d ' ' -f 1 "$out/few.txt")
-  while most=$(calc "int($rate * $seconds / ($columns * $rows))") && [ "$most" -lt "$fewest" ] && [ "$rows" -ge 90 ]; do
+  while most=$(calc "int($rate * $seconds / ($columns * $rows))") && [ "$most" -lt "$fewest" ] && resolved $((rows / 2)); do
     columns=$((columns / 2)) rows=$((rows / 2))
   done
   printf 'this machine does %.2g pairs a second: %s points or fewer for a product of some %s s\n' "$rate" "$(grouped "$most")" "$seconds"
@@ -125,7 +126,11 @@ say "density, smoothed by a Gaussian of $smoothing km, on all workers"
 # Smoothing moves coast but loses none: the density summed over the Earth must be the length that went in.
 total=$("$globe" total "$columns" "$rows" "$out/density.npy")
 echo "check: the density summed over the Earth is $(grouped "$total") km, the shorelines are $(grouped "$km") km"
-awk "BEGIN { exit !($total > 0.99 * $km && $total < 1.01 * $km) }" || die "these differ by more than 1 %: the density is wrong"
+if resolved "$rows"; then
+  awk "BEGIN { exit !($total > 0.99 * $km && $total < 1.01 * $km) }" || die "these differ by more than 1 %: the density is wrong"
+else
+  echo "       (the grid is too coarse for a smoothing of $smoothing km: they need not agree)"
+fi
 gnuplot -c "$here/map.gp" "$out/density.npy" "$(header "$out/density.npy")" "$columns" "$rows" 1000 "$smoothing" \
   "$(grouped "$km") km of shoreline, $(grouped "$points") points, $(power "$pairs") pairs" "$out/coastlines.png"
 
@@ -137,7 +142,8 @@ cpus=$(nproc)
 [ "$cpus" -le 3 ] || cpus=3
 "$globe" grid 360 180 "$out/small-grid.npy"
 "$coast2points" --at-most 1 "$data" "$out/small-points.npy" "$out/small-lengths.npy" > "$out/small.txt"
-if STARPU_HOME="$out/starpu-device" STARPU_OPENCL_ON_CPUS=1 STARPU_WORKERS_NOBIND=1 POCL_DEVICES=pthread POCL_MAX_PTHREAD_COUNT=1 \
+in_world cache-device
+if STARPU_OPENCL_ON_CPUS=1 STARPU_WORKERS_NOBIND=1 POCL_DEVICES=pthread POCL_MAX_PTHREAD_COUNT=1 \
   "$zellige" product --kernel gaussian --lengthscale "$lengthscale" --scale "$scale" --workers "$cpus" --opencl 1 \
   --trace "$out/trace.tsv" "$out/small-grid.npy" "$out/small-points.npy" "$out/small-lengths.npy" -o "$out/small-density.npy"; then
   # A row per worker, in the order of their first tasks, and their tasks by row. Time counts from the first task: before it,
