@@ -306,21 +306,26 @@ int zlg_file_write(struct zlg_file *file, int64_t offset, int64_t bytes, const v
 
 /* --- finishing --- */
 
+static int sync_descriptor(int fd) {
+  int result;
+  do result = fsync(fd);
+  while (result != 0 && errno == EINTR);
+  return result;
+}
+
 /* A system that cannot flush directories says EINVAL; one that was opened without the right to list it says EBADF. */
 static int flush_directory(const struct zlg_file *file) {
-  if (fsync(file->directory) == 0 || errno == EINVAL || errno == EBADF) return ZLG_OK;
+  if (sync_descriptor(file->directory) == 0 || errno == EINVAL || errno == EBADF) return ZLG_OK;
   return zlg_fail_errno(file->context, errno, "%s: is complete, but its directory could not be flushed to the disk",
                         tail(file));
 }
 
 /* After a failed flush the system may forget what it could not write, and a second one would succeed: never retried. */
 static int flush(struct zlg_file *file) {
-  int status = atomic_load(&file->failed), result;
+  int status = atomic_load(&file->failed);
   if (status != ZLG_OK)
     return zlg_fail(file->context, status, "%s: cannot be finished, because writing it failed before", tail(file));
-  do result = fsync(file->fd);
-  while (result != 0 && errno == EINTR);
-  if (result == 0) return ZLG_OK;
+  if (sync_descriptor(file->fd) == 0) return ZLG_OK;
   return remember(file, zlg_fail_errno(file->context, errno, "%s: could not be flushed to the disk", tail(file)));
 }
 
