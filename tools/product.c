@@ -30,9 +30,9 @@ struct product {
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Kernel:", 1},
-    {"kernel", 'k', "NAME", 0, "gaussian, exponential, laplacian, matern32, …: see 'zellige kernels'", 1},
+    {"kernel", 'k', "NAME", 0, "gaussian, exponential, matern52, ...: see 'zellige kernels'", 1},
     {"lengthscale", 'l', "L[,L...]", 0, "One for all dimensions, or one each (default: 1)", 1},
-    {"alpha", KEY_ALPHA, "A", 0, "rational_quadratic: its exponent", 1},
+    {"alpha", KEY_ALPHA, "A", 0, "rational-quadratic: its exponent", 1},
     {"gamma", KEY_GAMMA, "G", 0, "polynomial, sigmoid: factor of the scalar product", 1},
     {"offset", KEY_OFFSET, "C", 0, "linear, polynomial, sigmoid: added to the scalar product", 1},
     {"degree", KEY_DEGREE, "P", 0, "polynomial: the power, an integer", 1},

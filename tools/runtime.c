@@ -17,9 +17,11 @@ static const struct argp_option options[] = {
     {"workers", 'w', "N", 0, "CPU workers (default: one a core)", 20},
     {"opencl", KEY_OPENCL, "N", 0, "OpenCL workers (default: one a device)", 20},
     {"cuda", KEY_CUDA, "N", 0, "CUDA workers (default: one a device)", 20},
-    {"sched", KEY_SCHED, "NAME", 0, "StarPU's scheduling policy (default: dmdas with devices, else lws)", 20},
+    {"sched", KEY_SCHED, "NAME", 0, "StarPU's scheduling policy, such as dmdas or lws (default: the library's choice)",
+     20},
     {"memory", KEY_MEMORY, "SIZE", 0,
-     "Most memory for staged tiles and accumulators: bytes, or with k, M, G, T (powers of 1000), Ki, Mi, … (of 1024)",
+     "Most memory for staged tiles and accumulators: bytes, or with k, M, G, T (powers of 1000), Ki, Mi, Gi, Ti (of "
+     "1024)",
      20},
     {0}};
 
