@@ -146,19 +146,27 @@ static void print_line(struct progress *progress, const zlg_progress *now) {
   put(&out);
 }
 
+/* Whether now is the time to show something, and it should be. */
+static bool due(const struct progress *progress, const zlg_progress *now, bool terminal) {
+  if (progress->mode == PROGRESS_NEVER || (progress->mode == PROGRESS_AUTO && !terminal)) return false;
+  if (!terminal && now->work_done >= now->work_total) return !progress->ended; /* a log gets its last line */
+  bool started = progress->drawn_at > 0 || progress->mode == PROGRESS_ALWAYS;
+  if (now->seconds - progress->drawn_at < (terminal && started ? frame : patience)) return false;
+  return terminal_foreground(STDERR_FILENO);
+}
+
 int progress_report(void *user, const zlg_progress *now) {
   struct progress *progress = user;
-  interrupt_catch();
   bool terminal = terminal_is(STDERR_FILENO);
-  bool wanted = progress->mode == PROGRESS_ALWAYS || (progress->mode == PROGRESS_AUTO && terminal);
-  double wait = terminal && (progress->drawn_at > 0 || progress->mode == PROGRESS_ALWAYS) ? frame : patience;
-  if (wanted && now->seconds - progress->drawn_at >= wait && terminal_foreground(STDERR_FILENO)) {
+  interrupt_catch();
+  if (due(progress, now, terminal)) {
     progress->drawn_at = now->seconds;
     if (terminal)
       redraw(progress, now);
     else
       print_line(progress, now);
   }
+  progress->ended = now->work_done >= now->work_total;
   return interrupt_signal() != 0;
 }
 

@@ -14,6 +14,7 @@ struct progress {
   const char *unit;           /* of work, singular: "pair" */
   const zlg_context *context; /* whose workers are named; set once it exists */
   double drawn_at;            /* seconds of the request when it was last drawn */
+  bool ended;                 /* all work was done when it was last asked */
   int drawn_columns;          /* what stands in the terminal's line now */
 };
 
