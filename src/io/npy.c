@@ -20,7 +20,6 @@
 #define PREAMBLE_MOST 12          /* magic, version, length of the header in 2 (version 1) or 4 bytes */
 #define HEADER_MOST (1024 * 1024) /* NumPy writes some 120 bytes; a longer one is damage or an attack */
 #define ALIGNMENT 64              /* of the first element */
-#define GROWTH_DIGITS 21          /* NumPy leaves room for the first dimension to grow in place */
 #define QUOTED_MOST 60            /* of what was found, in a message */
 
 /* What a header says. */
@@ -314,16 +313,12 @@ int zlg_matrix_open_npy(zlg_context *context, zlg_matrix **matrix, const char *p
 
 /* --- writing --- */
 
-/* The header as NumPy writes it: version 1.0, padded with spaces so that the elements start aligned. Returns its bytes.
- */
+/* The header as NumPy writes it: version 1.0, padded with spaces so that the elements start aligned (at byte 128; the
+ * room that NumPy leaves for the first dimension to grow fits into the padding). Returns its bytes. */
 static int64_t write_header(const zlg_matrix *matrix, char *text, size_t room) {
-  char digits[24];
-  bool fortran = matrix->order == ZLG_COLUMN_MAJOR;
-  int grown = snprintf(digits, sizeof digits, "%" PRId64, fortran ? matrix->columns : matrix->rows);
-  int length = snprintf(text + 10, room - 10,
-                        "{'descr': '<f%zu', 'fortran_order': %s, 'shape': (%" PRId64 ", %" PRId64 "), }%*s",
-                        zlg_type_size(matrix->type), fortran ? "True" : "False", matrix->rows, matrix->columns,
-                        GROWTH_DIGITS - grown, "");
+  int length = snprintf(
+      text + 10, room - 10, "{'descr': '<f%zu', 'fortran_order': %s, 'shape': (%" PRId64 ", %" PRId64 "), }",
+      zlg_type_size(matrix->type), matrix->order == ZLG_COLUMN_MAJOR ? "True" : "False", matrix->rows, matrix->columns);
   int total = (10 + length + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   memset(text + 10 + length, ' ', (size_t)(total - 10 - length - 1));
   text[total - 1] = '\n';

@@ -114,6 +114,7 @@ static void blocks_outside_are_refused(void) {
                 "3 columns");
   CHECK_REFUSED(zlg_matrix_read(m, -1, 2, 0, 3, ZLG_ROW_MAJOR, 3, block), ZLG_EINVAL, "from row -1", "4 rows");
   CHECK_REFUSED(zlg_matrix_read(m, 0, -2, 0, 3, ZLG_ROW_MAJOR, 3, block), ZLG_EINVAL, "-2 rows", "4 rows");
+  CHECK_REFUSED(zlg_matrix_read(m, 2, INT64_MAX, 0, 3, ZLG_ROW_MAJOR, 3, block), ZLG_EINVAL, "from row 2", "4 rows");
   CHECK_REFUSED(zlg_matrix_read(m, INT64_MAX, INT64_MAX, 0, 3, ZLG_ROW_MAJOR, 3, block), ZLG_EINVAL, "rows", "4 rows");
   CHECK_REFUSED(zlg_matrix_read(m, 0, 2, 0, 3, ZLG_ROW_MAJOR, 2, block), ZLG_EINVAL, "zlg_matrix_read: ld = 2", "3");
   CHECK_REFUSED(zlg_matrix_read(m, 0, 2, 0, 3, (zlg_order)9, 3, block), ZLG_EINVAL, "order = 9", "");
