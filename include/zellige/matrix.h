@@ -20,30 +20,32 @@ ZLG_API int zlg_matrix_wrap_const(zlg_context *context, zlg_matrix **matrix, zlg
                                   int64_t columns, zlg_order order, int64_t ld, const void *data);
 
 /* Opens a NumPy file (versions 1.0 to 3.0, little endian, '<f4' or '<f8', C or Fortran order, at most two dimensions; a
- * one-dimensional array of n is n x 1, a number 1 x 1) for reading. Nothing is loaded. Bytes behind the array are ignored,
- * as NumPy does. Errors: ZLG_ENOENT, ZLG_EIO (not a regular file, unreadable), ZLG_EFORMAT (truncated, foreign, another type:
- * the message says what was found and expected), ZLG_EOVERFLOW, ZLG_ENOMEM. */
+ * one-dimensional array of n is n x 1, a number 1 x 1) for reading. Nothing is loaded. Bytes behind the array are
+ * ignored, as NumPy does. Errors: ZLG_ENOENT, ZLG_EIO (not a regular file, unreadable), ZLG_EFORMAT (truncated,
+ * foreign, another type: the message says what was found and expected), ZLG_EOVERFLOW, ZLG_ENOMEM. */
 ZLG_API int zlg_matrix_open_npy(zlg_context *context, zlg_matrix **matrix, const char *path);
 
-/* Creates a NumPy file of the final size, zeros at first, for writing (and reading back). It is written under a temporary
- * name beside `path`, ".NAME.zlg-XXXXXX", and takes its name in zlg_matrix_close(); until then `path` is untouched, and a run
- * that ends otherwise leaves no file that looks complete. A file that exists already is replaced then, and keeps its
- * permissions; it may be open as an input meanwhile, since its content stays until then and, for who has it open, after.
- * Errors: ZLG_EIO (what is there is no regular file or may not be written), ZLG_ENOENT (no such directory), ZLG_ENOSPC (space
- * is reserved at once, where the file system can), ZLG_EINVAL, ZLG_EOVERFLOW, ZLG_ENOMEM. */
+/* Creates a NumPy file of the final size, zeros at first, for writing (and reading back). It is written under a
+ * temporary name beside `path`, ".NAME.zlg-XXXXXX", and takes its name in zlg_matrix_close(); until then `path` is
+ * untouched, and a run that ends otherwise leaves no file that looks complete. A file that exists already is replaced
+ * then, and keeps its permissions; it may be open as an input meanwhile, since its content stays until then and, for
+ * who has it open, after. Errors: ZLG_EIO (what is there is no regular file or may not be written), ZLG_ENOENT (no such
+ * directory), ZLG_ENOSPC (space is reserved at once, where the file system can), ZLG_EINVAL, ZLG_EOVERFLOW, ZLG_ENOMEM.
+ */
 ZLG_API int zlg_matrix_create_npy(zlg_context *context, zlg_matrix **matrix, const char *path, zlg_type type,
                                   int64_t rows, int64_t columns, zlg_order order);
 
 /* Raw binary, native byte order, the elements from byte `offset` on with leading dimension ld (0: the least). The file
  * must hold them all (ZLG_EFORMAT, with both sizes). */
-ZLG_API int zlg_matrix_open_raw(zlg_context *context, zlg_matrix **matrix, const char *path, zlg_type type, int64_t rows,
-                                int64_t columns, zlg_order order, int64_t ld, int64_t offset);
+ZLG_API int zlg_matrix_open_raw(zlg_context *context, zlg_matrix **matrix, const char *path, zlg_type type,
+                                int64_t rows, int64_t columns, zlg_order order, int64_t ld, int64_t offset);
 ZLG_API int zlg_matrix_create_raw(zlg_context *context, zlg_matrix **matrix, const char *path, zlg_type type,
                                   int64_t rows, int64_t columns, zlg_order order);
 
-/* Finishes a created file: flushed to the disk and given its name; from then on it is read-only. A created matrix that is
- * released without it is removed. For other matrices, and the second time, it does nothing. A file of which a write or a
- * flush has failed cannot be finished any more. Errors: ZLG_EIO, ZLG_ENOSPC, ZLG_ESTATE (a request still writes it). */
+/* Finishes a created file: flushed to the disk and given its name; from then on it is read-only. A created matrix that
+ * is released without it is removed. For other matrices, and the second time, it does nothing. A file of which a write
+ * or a flush has failed cannot be finished any more. Errors: ZLG_EIO, ZLG_ENOSPC, ZLG_ESTATE (a request still writes
+ * it). */
 ZLG_API int zlg_matrix_close(zlg_matrix *matrix);
 
 /* Gives the matrix back; NULL is allowed. Operators and requests that use it keep it alive. */
@@ -61,9 +63,9 @@ typedef struct zlg_matrix_info {
 ZLG_API int zlg_matrix_get_info(const zlg_matrix *matrix, zlg_matrix_info *info);
 
 /* Copies the block of rows [row, row + rows) and columns [column, column + columns) to or from the caller's memory
- * (same type; order and ld are the block's). Works for memory and files, from any number of threads where the blocks are
- * disjoint; fast for whole rows of a row-major file and whole columns of a column-major one. Errors: ZLG_EINVAL, ZLG_EOVERFLOW,
- * ZLG_EIO (with the offset), ZLG_ENOSPC, ZLG_ENOMEM, ZLG_EREADONLY. */
+ * (same type; order and ld are the block's). Works for memory and files, from any number of threads where the blocks
+ * are disjoint; fast for whole rows of a row-major file and whole columns of a column-major one. Errors: ZLG_EINVAL,
+ * ZLG_EOVERFLOW, ZLG_EIO (with the offset), ZLG_ENOSPC, ZLG_ENOMEM, ZLG_EREADONLY. */
 ZLG_API int zlg_matrix_read(const zlg_matrix *matrix, int64_t row, int64_t rows, int64_t column, int64_t columns,
                             zlg_order order, int64_t ld, void *block);
 ZLG_API int zlg_matrix_write(zlg_matrix *matrix, int64_t row, int64_t rows, int64_t column, int64_t columns,
