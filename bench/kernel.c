@@ -82,6 +82,15 @@ static int trial_open(struct kernel_trial *trial, const struct kernel_shape *sha
   return 0;
 }
 
+static void note_shape(struct kernel_trial *trial, struct bench_row *row) {
+  const struct bench_product *product = &trial->product;
+  zlg_cost cost;
+  bench_note(row, "m=%lld n=%lld", (long long)product->m, (long long)product->n);
+  if (zlg_operator_cost(product->K, ZLG_NOTRANS, product->kernel.r, &cost) == ZLG_OK)
+    bench_note(row, "tiles %lld x %lld", (long long)cost.tile_rows, (long long)cost.tile_columns);
+  bench_note(row, "%.4g slots", trial->slots);
+}
+
 static int run_kernel(const struct bench_case *self, const struct bench_settings *settings, struct bench_row *row) {
   const struct kernel_shape *shape = self->shape;
   struct kernel_trial trial = {.settings = settings, .row = row, .repeats = 1};
@@ -105,7 +114,7 @@ static int run_kernel(const struct bench_case *self, const struct bench_settings
   status = bench_compare(settings, row, &ours, &limit, others, count);
   if (status) goto cleanup;
   bench_row_peers(row, others, peers);
-  bench_note(row, "m=%lld n=%lld, %.4g slots", (long long)trial.product.m, (long long)trial.product.n, trial.slots);
+  note_shape(&trial, row);
   if (shape->kernel.ard)
     bench_note(row, "%.3f of one lengthscale's %.0f", others[peers].relative, others[peers].median);
 cleanup:
