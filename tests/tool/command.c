@@ -52,6 +52,10 @@ static void check_run(const char *line, int want, int at) {
 }
 #define RUN(line, want) check_run((line), (want), __LINE__)
 
+/* The kernel, types and numbers of columns of whatever runs on devices: one program to compile, which takes PoCL
+ * seconds. */
+#define KERNEL "-k gaussian -l 0.5,0.25,1"
+
 /* The options that give the mode's workers. */
 static const char *workers(void) {
   static const char *const options[] = {"-w 2 --opencl 0", "-w 1 --opencl 1 --sched lws",
@@ -121,18 +125,21 @@ static void reference(const zlg_kernel_spec *spec) {
     }
 }
 
-static void raw_files_in_and_out_give_the_right_product(void) {
+static void reference_gaussian(void) {
+  static const double l[] = {0.5, 0.25, 1};
   zlg_kernel_spec spec;
   zlg_kernel_spec_init(&spec, ZLG_GAUSSIAN);
-  const double l[] = {0.5, 0.25, 1};
   spec.lengthscales = l;
   spec.lengthscale_count = 3;
   reference(&spec);
+}
+
+static void raw_files_in_and_out_give_the_right_product(void) {
   char line[500];
-  snprintf(line, sizeof line, "$z product -k gaussian -l 0.5,0.25,1 x1.f64:300x3 x2.f64:x3 b.f64:500x2 -o y.f64 %s",
-           workers());
+  snprintf(line, sizeof line, "$z product " KERNEL " x1.f64:300x3 x2.f64:x3 b.f64:500x2 -o y.f64 %s", workers());
   RUN(line, 0);
   CHECK(read_file("y.f64", y, sizeof y) == M * R * sizeof *y);
+  reference_gaussian();
   for (int i = 0; i < M * R; i++) ZLG_CHECK_CLOSE(y[i], want[i], bound(ZLG_F64));
   CHECK_SAYS("rate");
   CHECK(*err_text == 0);
@@ -141,7 +148,7 @@ static void raw_files_in_and_out_give_the_right_product(void) {
 static void every_worker_of_a_tiled_product_is_in_the_table(void) {
   char line[500];
   snprintf(line, sizeof line,
-           "$z product -k matern52 x1.f32:x3 x2.f32:x3 b.f32:x2 -o y.f32:col --tile 16x500 --trace t.tsv --explain %s",
+           "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.f64:col --tile 16x500 --trace t.tsv --explain %s",
            workers());
   RUN(line, 0);
   CHECK_SAYS("CPU 0");
@@ -149,20 +156,26 @@ static void every_worker_of_a_tiled_product_is_in_the_table(void) {
   CHECK_SAYS("tiles of 16 x 500");
   CHECK_SAYS("predicted");
   if (zlg_test_mode() != ZLG_TEST_CPU) CHECK_SAYS("OpenCL 0");
+  CHECK(read_file("y.f64", y, sizeof y) == M * R * sizeof *y);
+  reference_gaussian();
+  for (int i = 0; i < M; i++)
+    for (int k = 0; k < R; k++) ZLG_CHECK_CLOSE(y[i + k * M], want[i * R + k], bound(ZLG_F64));
+  /* A row a task under the titles; all pairs are in it. */
+  RUN("head -n 1 t.tsv; awk -F'\\t' 'NR > 1 && $3 == \"kernel_product\" { n++; pairs += $6; bad += !($5 >= $4 && $4 >= "
+      "0) } END { print n, pairs, bad + 0 }' t.tsv",
+      0);
+  CHECK_SAYS("worker\tkind\tcodelet\tstart\tend\twork\tindex");
+  CHECK_SAYS("19 150000 0");
+}
+
+static void f32_files_give_the_right_product(void) {
+  RUN("$z product -k matern52 x1.f32:x3 x2.f32:x3 b.f32:x2 -o y.f32", 0);
   zlg_kernel_spec spec;
   zlg_kernel_spec_init(&spec, ZLG_MATERN52);
   reference(&spec);
   float got[M * R + 1];
   CHECK(read_file("y.f32", got, sizeof got) == M * R * sizeof *got);
-  for (int i = 0; i < M; i++)
-    for (int k = 0; k < R; k++) ZLG_CHECK_CLOSE(got[i + k * M], want[i * R + k], bound(ZLG_F32));
-  /* A row a task under the titles; all pairs are in it. */
-  RUN("head -n 1 t.tsv; awk -F'\\t' 'NR > 1 && $3 == \"kernel_product\" { n++; pairs += $6; bad += !($5 >= $4 && $4 >= "
-      "0) } "
-      "END { print n, pairs, bad + 0 }' t.tsv",
-      0);
-  CHECK_SAYS("worker\tkind\tcodelet\tstart\tend\twork\tindex");
-  CHECK_SAYS("19 150000 0");
+  for (int i = 0; i < M * R; i++) ZLG_CHECK_CLOSE(got[i], want[i], bound(ZLG_F32));
 }
 
 static void the_transpose_a_factor_and_an_old_result_are_taken_in(void) {
@@ -198,14 +211,15 @@ static void npy_files_go_through(void) {
 
 static void json_has_plan_report_and_workers(void) {
   char line[500];
-  snprintf(line, sizeof line, "$z product -k cauchy x1.f64:x3 x2.f64:x3 -o y.npy --tile 64x64 --json %s", workers());
+  snprintf(line, sizeof line, "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.npy --tile 64x64 --json %s",
+           workers());
   RUN(line, 0);
   CHECK(*out_text == '{');
   const char *const members[] = {
-      "\"command\": \"product\"", "\"plan\": {",        "\"report\": {",      "\"share\": ",
-      "\"kind\": \"cpu\"",        "\"busy\": ",         "\"machine\": {",     "\"starpu\": \"1.",
-      "\"peak_memory_bytes\": ",  "\"B\": null",        "\"work\": 150000.0", "\"direct\": false",
-      "\"name\": \"cauchy\"",     "\"path\": \"y.npy\""};
+      "\"command\": \"product\"", "\"plan\": {",         "\"report\": {",      "\"share\": ",
+      "\"kind\": \"cpu\"",        "\"busy\": ",          "\"machine\": {",     "\"starpu\": \"1.",
+      "\"peak_memory_bytes\": ",  "\"path\": \"b.f64\"", "\"work\": 150000.0", "\"direct\": false",
+      "\"name\": \"gaussian\"",   "\"path\": \"y.npy\""};
   for (size_t i = 0; i < sizeof members / sizeof *members; i++) CHECK_SAYS(members[i]);
 }
 
@@ -368,20 +382,17 @@ static void pause_seconds(double seconds) {
   nanosleep(&t, NULL);
 }
 
-/* Points enough for a product of many seconds. */
-static void make_many(void) {
-  write_file("many.f32", f1, sizeof f1);
-  for (int i = 0; i < 11; i++) run("cat many.f32 many.f32 > more && mv more many.f32");
-}
-
-/* Starts a long product on y.npy, after `prefix`; returns when it computes. */
+/* Starts a product of many seconds on y.npy, after `prefix`; returns when it computes. */
 static pid_t start_long_product(const char *prefix) {
   char line[1600];
-  make_many();
+  RUN("cp x2.f64 points; cp b.f64 weights; for i in 1 2 3 4 5 6 7 8 9 10 11; do for f in points weights; do "
+      "cat $f $f > more && mv more $f; done; done",
+      0);
   remove("y.npy");
   snprintf(line, sizeof line,
-           "%s exec '%s' product -k matern52 many.f32:x3 many.f32:x3 -o y.npy %s > long.out 2> long.err", prefix,
-           program, workers());
+           "%s exec '%s' product " KERNEL
+           " points:f64:x3 points:f64:x3 weights:f64:x2 -o y.npy %s > long.out 2> long.err",
+           prefix, program, workers());
   pid_t child = fork();
   if (child == 0) {
     execl("/bin/sh", "sh", "-c", line, (char *)NULL);
@@ -427,6 +438,7 @@ static void under_nohup_a_hangup_is_ignored(void) {
 
 static const struct zlg_test_case cases[] = {CASE(raw_files_in_and_out_give_the_right_product),
                                              CASE(every_worker_of_a_tiled_product_is_in_the_table),
+                                             CASE(f32_files_give_the_right_product),
                                              CASE(the_transpose_a_factor_and_an_old_result_are_taken_in),
                                              CASE(npy_files_go_through),
                                              CASE(json_has_plan_report_and_workers),
