@@ -54,7 +54,7 @@ static void check_run(const char *line, int want, int at) {
 
 /* The kernel, types and numbers of columns of whatever runs on devices: one program to compile, which takes PoCL
  * seconds. */
-#define KERNEL "-k gaussian -l 0.5,0.25,1"
+#define KERNEL "-k gaussian -l 0.5,0.25,1 --tile 64x64"
 
 /* The options that give the mode's workers. */
 static const char *workers(void) {
@@ -148,12 +148,11 @@ static void raw_files_in_and_out_give_the_right_product(void) {
 static void every_worker_of_a_tiled_product_is_in_the_table(void) {
   char line[500];
   snprintf(line, sizeof line,
-           "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.f64:col --tile 16x500 --trace t.tsv --explain %s",
-           workers());
+           "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.f64:col --trace t.tsv --explain %s", workers());
   RUN(line, 0);
   CHECK_SAYS("CPU 0");
   CHECK_SAYS("share");
-  CHECK_SAYS("tiles of 16 x 500");
+  CHECK_SAYS("tiles of 64 x 64");
   CHECK_SAYS("predicted");
   if (zlg_test_mode() != ZLG_TEST_CPU) CHECK_SAYS("OpenCL 0");
   CHECK(read_file("y.f64", y, sizeof y) == M * R * sizeof *y);
@@ -165,7 +164,7 @@ static void every_worker_of_a_tiled_product_is_in_the_table(void) {
       "0) } END { print n, pairs, bad + 0 }' t.tsv",
       0);
   CHECK_SAYS("worker\tkind\tcodelet\tstart\tend\twork\tindex");
-  CHECK_SAYS("19 150000 0");
+  CHECK_SAYS("40 150000 0");
 }
 
 static void f32_files_give_the_right_product(void) {
@@ -211,8 +210,7 @@ static void npy_files_go_through(void) {
 
 static void json_has_plan_report_and_workers(void) {
   char line[500];
-  snprintf(line, sizeof line, "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.npy --tile 64x64 --json %s",
-           workers());
+  snprintf(line, sizeof line, "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.npy --json %s", workers());
   RUN(line, 0);
   CHECK(*out_text == '{');
   const char *const members[] = {
