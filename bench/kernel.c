@@ -55,16 +55,25 @@ static double once_limit(void *state) {
   return 1e-6 * limit;
 }
 
-/* Rows that one repetition's seconds take, from a short product. */
-static int64_t rows_for(struct kernel_trial *trial, struct bench_kernel kernel, zlg_type type, int64_t n) {
-  int64_t rows = 512;
+/* Seconds of a product of that many rows, its threads and caches warm; negative: failed. */
+static double seconds_of_rows(struct kernel_trial *trial, struct bench_kernel kernel, zlg_type type, int64_t rows,
+                              int64_t n) {
   if (bench_product_open(&trial->product, trial->context, kernel, type, rows, n, trial->row)) return -1;
-  double rate = apply_rate(trial, &trial->product); /* starts threads, fills caches */
+  double rate = apply_rate(trial, &trial->product);
   if (rate > 0) rate = apply_rate(trial, &trial->product);
   bench_product_close(&trial->product);
-  if (!(rate > 0)) return -1;
-  double wanted = trial->settings->seconds * trial->settings->workers * 1e6 * rate / (double)n;
-  return (int64_t)fmin(fmax(wanted, 512), 1e6) / 64 * 64;
+  return rate > 0 ? 1e-6 * (double)rows * (double)n / rate : -1;
+}
+
+/* Rows that one repetition's seconds take, from a short product and then one of a quarter's length. */
+static int64_t rows_for(struct kernel_trial *trial, struct bench_kernel kernel, zlg_type type, int64_t n) {
+  int64_t rows = 512;
+  for (int t = 0; t < 2; t++) {
+    double seconds = seconds_of_rows(trial, kernel, type, rows, n), wanted = trial->settings->seconds;
+    if (seconds < 0) return -1;
+    rows = (int64_t)fmin(fmax((double)rows * (t == 0 ? wanted / 4 : wanted) / seconds, 512), 1e6) / 64 * 64;
+  }
+  return rows;
 }
 
 static int trial_open(struct kernel_trial *trial, const struct kernel_shape *shape, zlg_type type) {
