@@ -23,7 +23,6 @@ struct product {
   size_t lengthscale_count;
   struct filespec files[INPUTS];
   zlg_matrix *inputs[INPUTS];
-  void *ones;
   int file_count;
   char title[48];
 };
@@ -156,20 +155,7 @@ static int make_ones(struct product *product) {
   zlg_matrix_info x1, other;
   zlg_matrix_get_info(product->inputs[X1], &x1);
   zlg_matrix_get_info(product->inputs[product->job.op == ZLG_NOTRANS ? X2 : X1], &other);
-  size_t size = zlg_type_size(x1.type);
-  product->ones = malloc((size_t)other.rows * size + size);
-  if (!product->ones) {
-    tool_error("out of memory for a column of %lld ones", (long long)other.rows);
-    return TOOL_FAILED;
-  }
-  for (int64_t i = 0; i < other.rows; i++) {
-    if (x1.type == ZLG_F32)
-      ((float *)product->ones)[i] = 1;
-    else
-      ((double *)product->ones)[i] = 1;
-  }
-  int status = zlg_matrix_wrap_const(product->job.context, &product->inputs[B], x1.type, other.rows, 1, ZLG_ROW_MAJOR,
-                                     1, product->ones);
+  int status = zlg_matrix_constant(product->job.context, &product->inputs[B], x1.type, other.rows, 1, 1);
   return status ? job_failed(&product->job, status) : TOOL_OK;
 }
 
@@ -204,7 +190,7 @@ static json_t *about_json(const struct product *product) {
   return json_pack("{s:s, s:s, s:o, s:b, s:f, s:{s:o, s:o, s:o}}", "version", zlg_version(), "command", "product",
                    "kernel", kernel, "transpose", product->job.op == ZLG_TRANS, "scale", product->job.scale, "inputs",
                    "X1", matrix_json(product->inputs[X1]), "X2", matrix_json(product->inputs[X2]), "B",
-                   matrix_json(product->ones ? NULL : product->inputs[B]));
+                   matrix_json(product->file_count > B ? product->inputs[B] : NULL));
 }
 
 static int run(struct product *product) {
@@ -244,7 +230,6 @@ int command_product(int argc, char **argv) {
     filespec_free(&product.files[i]);
   }
   job_end(&product.job);
-  free(product.ones);
   free(product.lengthscales);
   return code;
 }

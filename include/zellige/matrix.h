@@ -19,6 +19,11 @@ ZLG_API int zlg_matrix_wrap(zlg_context *context, zlg_matrix **matrix, zlg_type 
 ZLG_API int zlg_matrix_wrap_const(zlg_context *context, zlg_matrix **matrix, zlg_type type, int64_t rows,
                                   int64_t columns, zlg_order order, int64_t ld, const void *data);
 
+/* A matrix that is `value` everywhere, read-only and without memory behind it: as X, ones give row sums.
+ * Errors: ZLG_EINVAL, ZLG_EOVERFLOW, ZLG_ENOMEM. */
+ZLG_API int zlg_matrix_constant(zlg_context *context, zlg_matrix **matrix, zlg_type type, int64_t rows, int64_t columns,
+                                double value);
+
 /* Opens a NumPy file (versions 1.0 to 3.0, little endian, '<f4' or '<f8', C or Fortran order, at most two dimensions; a
  * one-dimensional array of n is n x 1, a number 1 x 1) for reading. Nothing is loaded. Bytes behind the array are
  * ignored, as NumPy does. Errors: ZLG_ENOENT, ZLG_EIO (not a regular file, unreadable), ZLG_EFORMAT (truncated,
@@ -57,8 +62,8 @@ typedef struct zlg_matrix_info {
   zlg_order order;
   int64_t ld;
   int writable;
-  void *data;       /* NULL for a file */
-  const char *path; /* NULL for memory */
+  void *data;       /* NULL for a file or a constant */
+  const char *path; /* NULL for memory or a constant */
 } zlg_matrix_info;
 ZLG_API int zlg_matrix_get_info(const zlg_matrix *matrix, zlg_matrix_info *info);
 

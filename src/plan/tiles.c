@@ -48,7 +48,7 @@ int zlg_tile_open(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matri
     if (status != ZLG_OK) return status;
     start = tile->buffer;
     ld = tight_ld(matrix, tile);
-    if (matrix->data == NULL && use != ZLG_TILE_WRITE)
+    if (matrix->path && use != ZLG_TILE_WRITE) /* a file */
       request->report.bytes_read += tile->rows * tile->columns * (int64_t)element_bytes(matrix);
   } else {
     ld = matrix->ld;
@@ -76,7 +76,7 @@ int zlg_tile_close(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matr
   if (!write || !zlg_tile_is_staged(matrix) || zlg_request_state(request) != ZLG_OK) return ZLG_OK;
   int status = zlg_matrix_write(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order,
                                 tight_ld(matrix, tile), tile->buffer);
-  if (status == ZLG_OK && !matrix->data)
+  if (status == ZLG_OK && matrix->path)
     request->report.bytes_written += tile->rows * tile->columns * (int64_t)element_bytes(matrix);
   return status;
 }

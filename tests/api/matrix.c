@@ -431,10 +431,14 @@ static void make_inputs(void) {
   zlg_matrix_release(raw);
 }
 
+static int make_constant(zlg_matrix **m) {
+  return zlg_matrix_constant(context, m, ZLG_F32, 3, 2, 1);
+}
+
 static void each_constructor_survives_without_memory(void) {
-  int (*const makers[])(zlg_matrix **) = {make_wrap,       make_open_npy,   make_open_raw,
-                                          make_create_npy, make_create_raw, make_and_convert};
-  const int needs[] = {1, 3, 3, 3, 3, 5};
+  int (*const makers[])(zlg_matrix **) = {make_wrap,       make_open_npy,    make_open_raw, make_create_npy,
+                                          make_create_raw, make_and_convert, make_constant};
+  const int needs[] = {1, 3, 3, 3, 3, 5, 2};
   for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
     int refused = 0;
     for (int64_t allowed = 0;; allowed++) {
@@ -484,6 +488,30 @@ static void the_allocator_is_asked_for_everything(void) {
   CHECK(zlg_realloc(zeros, 0) == NULL && heap.live == before - 1);
 }
 
+/* --- constants --- */
+
+static void a_constant_is_its_value_everywhere(void) {
+  const int64_t rows = INT64_C(1) << 40;
+  zlg_matrix *m = NULL;
+  zlg_matrix_info info;
+  ZLG_CHECK_OK(zlg_matrix_constant(context, &m, ZLG_F32, rows, 2, 0.5), context);
+  ZLG_CHECK_OK(zlg_matrix_get_info(m, &info), context);
+  CHECK(info.rows == rows && info.columns == 2 && !info.writable && !info.data && !info.path);
+  float block[6] = {0};
+  ZLG_CHECK_OK(zlg_matrix_read(m, rows - 3, 3, 0, 2, ZLG_COLUMN_MAJOR, 3, block), context);
+  for (int i = 0; i < 6; i++) CHECK(block[i] == 0.5f);
+  ZLG_CHECK_STATUS(zlg_matrix_write(m, 0, 1, 0, 1, ZLG_ROW_MAJOR, 1, block), ZLG_EREADONLY, context);
+  zlg_matrix_release(m);
+  ZLG_CHECK_OK(zlg_matrix_constant(context, &m, ZLG_F64, 1, 2, -3), context);
+  double row[2] = {0};
+  ZLG_CHECK_OK(zlg_matrix_read(m, 0, 1, 0, 2, ZLG_ROW_MAJOR, 2, row), context);
+  CHECK(row[0] == -3 && row[1] == -3);
+  zlg_matrix_release(m);
+  CHECK_REFUSED(zlg_matrix_constant(context, &m, ZLG_F32, -1, 2, 1), ZLG_EINVAL, "zlg_matrix_constant: rows = -1",
+                "0 or more");
+  CHECK(m == NULL);
+}
+
 /* --- names --- */
 
 static void every_code_has_its_name_and_text(void) {
@@ -524,6 +552,7 @@ int main(int argc, char **argv) {
       {"each constructor survives without memory", each_constructor_survives_without_memory},
       {"the allocator is fixed while a context lives", the_allocator_is_fixed_while_a_context_lives},
       {"the allocator is asked for everything", the_allocator_is_asked_for_everything},
+      {"a constant is its value everywhere", a_constant_is_its_value_everywhere},
       {"every code has its name and text", every_code_has_its_name_and_text},
       {NULL, NULL}};
   const zlg_allocator counting = {heap_allocate, heap_reallocate, heap_release, NULL};
