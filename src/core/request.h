@@ -23,7 +23,7 @@ struct zlg_request {
   pthread_cond_t changed; /* a task ended, or the request did */
   atomic_int cancelled;
   bool done, threaded;
-  int status;
+  atomic_int status;
   char message[ZLG_MESSAGE_BYTES];
   pthread_t thread;
   int (*run)(zlg_request *request, void *job);

@@ -55,7 +55,9 @@ static int open_block(struct run *run, struct row_block *block, int64_t index) {
   block->index = index;
   block->rows = piece(run->m, run->shape.mt, index);
   block->live = true;
-  status = zlg_tile_open(run->request, &block->p, run->sum.p, ZLG_TILE_READ, row, block->rows, 0, run->sum.p->columns);
+  if (run->sum.alpha != 0) /* else A is not read */
+    status =
+        zlg_tile_open(run->request, &block->p, run->sum.p, ZLG_TILE_READ, row, block->rows, 0, run->sum.p->columns);
   if (status == ZLG_OK)
     status = zlg_tile_open(run->request, &block->y, run->sum.y, run->sum.beta == 0 ? ZLG_TILE_WRITE : ZLG_TILE_UPDATE,
                            row, block->rows, run->column, run->columns);

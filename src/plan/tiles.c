@@ -73,9 +73,11 @@ int zlg_tile_close(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matr
   wait_until_idle(request, tile);
   starpu_data_unregister(tile->handle);
   tile->handle = NULL;
-  if (!write || !zlg_tile_is_staged(matrix) || zlg_request_state(request) != ZLG_OK) return ZLG_OK;
-  int status = zlg_matrix_write(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order,
-                                tight_ld(matrix, tile), tile->buffer);
+  if (!write || !zlg_tile_is_staged(matrix)) return ZLG_OK;
+  int status = zlg_request_state(request);
+  if (status != ZLG_OK) return status; /* not written: the request must not end as if it were */
+  status = zlg_matrix_write(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order,
+                            tight_ld(matrix, tile), tile->buffer);
   if (status == ZLG_OK && matrix->path)
     request->report.bytes_written += tile->rows * tile->columns * (int64_t)element_bytes(matrix);
   return status;

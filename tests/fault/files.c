@@ -1,18 +1,16 @@
-/* Files when the system fails. The calls that the library makes are answered here first (this program's own open,
- * pread, … stand before the C library's), so that the k-th of each kind can fail, be interrupted, move fewer bytes, or
- * find the file shorter; and then with real disks that are full, read-only, killed in the middle. */
+/* Files when the system fails: the k-th call of each kind fails, is interrupted, moves fewer bytes, or finds the file
+ * shorter (system.h); and then real disks that are full or read-only, and a process that is killed in the middle. */
 #include "config.h"
 
+#include "tests/fault/system.h"
 #include "tests/support.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,160 +24,12 @@
 
 static zlg_context *context;
 
-/* --- the system, answered here first --- */
-
-enum call { OPEN, FSTAT, FADVISE, PREAD, PWRITE, FALLOCATE, FTRUNCATE, FSYNC, RENAME, ENTROPY, FCHMOD, CALLS };
-static const char *const call_names[CALLS] = {"open",      "fstat", "fadvise", "pread",      "pwrite", "fallocate",
-                                              "ftruncate", "fsync", "rename",  "getentropy", "fchmod"};
-
-/* What happens to calls of this thread while `armed`. */
-static _Thread_local struct {
-  bool armed;
-  enum call call;
-  int at;           /* the at-th call, from 1 on; 0: every one */
-  int error;        /* fail with it; EINTR is given once only, as the call is made again */
-  size_t at_most;   /* move at most so many bytes; 0: as many as asked for */
-  int64_t truncate; /* cut the file to this size first; negative: not */
-  int seen;         /* calls of the kind so far */
-  int struck;
-} fault;
-
-static void arm(enum call call, int at, int error, size_t at_most, int64_t truncated) {
-  memset(&fault, 0, sizeof fault);
-  fault.call = call;
-  fault.at = at;
-  fault.error = error;
-  fault.at_most = at_most;
-  fault.truncate = truncated;
-  fault.armed = true;
-}
-
-static bool strikes(enum call call) {
-  if (!fault.armed || call != fault.call) return false;
-  fault.seen++;
-  if (fault.at && fault.seen != fault.at) return false;
-  if (fault.at == 0 && fault.error == EINTR && fault.seen % 2 == 0) return false;
-  fault.struck++;
-  return true;
-}
-
-static bool fails(enum call call) {
-  if (!strikes(call) || !fault.error) return false;
-  errno = fault.error;
-  return true;
-}
-
-#define REAL(name) __typeof__(&(name)) real = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name)
-
-static mode_t mode_of(int flags, va_list arguments) {
-  return flags & O_CREAT ? (mode_t)va_arg(arguments, int) : 0;
-}
-
-int open(const char *path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  mode_t mode = mode_of(flags, arguments);
-  va_end(arguments);
-  if (fails(OPEN)) return -1;
-  REAL(open);
-  return real(path, flags, mode);
-}
-
-int openat(int directory, const char *path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  mode_t mode = mode_of(flags, arguments);
-  va_end(arguments);
-  if (fails(OPEN)) return -1;
-  REAL(openat);
-  return real(directory, path, flags, mode);
-}
-
-int fstat(int fd, struct stat *state) {
-  if (fails(FSTAT)) return -1;
-  REAL(fstat);
-  return real(fd, state);
-}
-
-int posix_fadvise(int fd, off_t offset, off_t bytes, int advice) {
-  if (fails(FADVISE)) return fault.error;
-  REAL(posix_fadvise);
-  return real(fd, offset, bytes, advice);
-}
-
-ssize_t pread(int fd, void *to, size_t bytes, off_t offset) {
-  REAL(pread);
-  if (!strikes(PREAD)) return real(fd, to, bytes, offset);
-  if (fault.error) {
-    errno = fault.error;
-    return -1;
-  }
-  if (fault.truncate >= 0) {
-    char name[64], path[4096];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(name, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
-    CHECK(truncate(path, fault.truncate) == 0);
-  }
-  return real(fd, to, fault.at_most && fault.at_most < bytes ? fault.at_most : bytes, offset);
-}
-
-ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset) {
-  REAL(pwrite);
-  if (!strikes(PWRITE)) return real(fd, from, bytes, offset);
-  if (fault.error) {
-    errno = fault.error;
-    return -1;
-  }
-  return real(fd, from, fault.at_most && fault.at_most < bytes ? fault.at_most : bytes, offset);
-}
-
-int fallocate(int fd, int mode, off_t offset, off_t bytes) {
-  if (fails(FALLOCATE)) return -1;
-  if (fault.armed && fault.call == FTRUNCATE) { /* which is only called where space cannot be reserved */
-    errno = EOPNOTSUPP;
-    return -1;
-  }
-  REAL(fallocate);
-  return real(fd, mode, offset, bytes);
-}
-
-int ftruncate(int fd, off_t bytes) {
-  if (fails(FTRUNCATE)) return -1;
-  REAL(ftruncate);
-  return real(fd, bytes);
-}
-
-int fsync(int fd) {
-  if (fails(FSYNC)) return -1;
-  REAL(fsync);
-  return real(fd);
-}
-
-int renameat(int from_directory, const char *from, int to_directory, const char *to) {
-  if (fails(RENAME)) return -1;
-  REAL(renameat);
-  return real(from_directory, from, to_directory, to);
-}
-
-int getentropy(void *bytes, size_t count) {
-  if (fails(ENTROPY)) return -1;
-  REAL(getentropy);
-  return real(bytes, count);
-}
-
-int fchmod(int fd, mode_t mode) {
-  if (fails(FCHMOD)) return -1;
-  REAL(fchmod);
-  return real(fd, mode);
-}
-
 /* --- a directory to look at --- */
 
 static char *work; /* the directory that the files of a case are in */
 
 static char *in_work(const char *name) {
-  static char path[8][4200];
+  static char path[8][6000];
   static int next;
   next = (next + 1) % 8;
   snprintf(path[next], sizeof path[next], "%s/%s", work, name);
@@ -281,7 +131,7 @@ static int status_for(int error) {
 
 /* Each call of the kind fails once: the job must say so, and leave the old file or the complete new one, nothing else.
  */
-static void check_each_failure(enum call call, int error, bool writes, bool npy, int least_calls) {
+static void check_each_failure(enum zlg_call call, int error, bool writes, bool npy, int least_calls) {
   char *path = in_work("job");
   for (int at = 1;; at++) {
     empty_work();
@@ -289,12 +139,12 @@ static void check_each_failure(enum call call, int error, bool writes, bool npy,
       write_text(path, "old");
     else
       CHECK(write_job(path, npy) == ZLG_OK);
-    arm(call, at, error, 0, -1);
+    zlg_arm(call, at, error, 0, -1);
     int status = writes ? write_job(path, npy) : read_job(path, npy);
-    fault.armed = false;
-    if (!fault.struck) {
+    zlg_disarm();
+    if (!zlg_struck()) {
       CHECK(status == ZLG_OK);
-      zlg_check(at > least_calls, call_names[call], __FILE__, __LINE__);
+      zlg_check(at > least_calls, zlg_call_names[call], __FILE__, __LINE__);
       return;
     }
     ZLG_CHECK_STATUS(status, status_for(error), context);
@@ -302,24 +152,29 @@ static void check_each_failure(enum call call, int error, bool writes, bool npy,
     check_words(strerror(error), __LINE__);
     CHECK(entries(work) == 1);
     bool renamed = writes && !holds_text(path, "old");
-    CHECK(!renamed || (call == FSYNC && at == 2 && read_job(path, npy) == ZLG_OK)); /* flushing the directory */
+    CHECK(!renamed ||
+          (call == ZLG_CALL_FSYNC && at == 2 && read_job(path, npy) == ZLG_OK)); /* flushing the directory */
   }
 }
 
 static void every_failing_call_is_an_error(void) {
   static const struct {
-    enum call call;
+    enum zlg_call call;
     int error;
     bool writes;
     int npy_calls, raw_calls; /* at least */
   } rows[] = {
-      {OPEN, EACCES, false, 1, 1},     {OPEN, EMFILE, false, 1, 1},     {FSTAT, EIO, false, 1, 1},
-      {PREAD, EIO, false, 4, 2},       {PREAD, ESTALE, false, 4, 2},    {OPEN, EMFILE, true, 2, 2},
-      {OPEN, EROFS, true, 2, 2},       {ENTROPY, EIO, true, 1, 1},      {FSTAT, EIO, true, 1, 1},
-      {FALLOCATE, ENOSPC, true, 1, 1}, {FALLOCATE, EDQUOT, true, 1, 1}, {FALLOCATE, EFBIG, true, 1, 1},
-      {PWRITE, ENOSPC, true, 3, 2},    {PWRITE, EIO, true, 3, 2},       {FSYNC, EIO, true, 2, 2},
-      {FSYNC, ENOSPC, true, 2, 2},     {RENAME, EIO, true, 1, 1},       {RENAME, EISDIR, true, 1, 1},
-      {FCHMOD, EIO, true, 1, 1},       {FTRUNCATE, ENOSPC, true, 1, 1}, {FTRUNCATE, EFBIG, true, 1, 1},
+      {ZLG_CALL_OPEN, EACCES, false, 1, 1},     {ZLG_CALL_OPEN, EMFILE, false, 1, 1},
+      {ZLG_CALL_FSTAT, EIO, false, 1, 1},       {ZLG_CALL_PREAD, EIO, false, 4, 2},
+      {ZLG_CALL_PREAD, ESTALE, false, 4, 2},    {ZLG_CALL_OPEN, EMFILE, true, 2, 2},
+      {ZLG_CALL_OPEN, EROFS, true, 2, 2},       {ZLG_CALL_ENTROPY, EIO, true, 1, 1},
+      {ZLG_CALL_FSTAT, EIO, true, 1, 1},        {ZLG_CALL_FALLOCATE, ENOSPC, true, 1, 1},
+      {ZLG_CALL_FALLOCATE, EDQUOT, true, 1, 1}, {ZLG_CALL_FALLOCATE, EFBIG, true, 1, 1},
+      {ZLG_CALL_PWRITE, ENOSPC, true, 3, 2},    {ZLG_CALL_PWRITE, EIO, true, 3, 2},
+      {ZLG_CALL_FSYNC, EIO, true, 2, 2},        {ZLG_CALL_FSYNC, ENOSPC, true, 2, 2},
+      {ZLG_CALL_RENAME, EIO, true, 1, 1},       {ZLG_CALL_RENAME, EISDIR, true, 1, 1},
+      {ZLG_CALL_FCHMOD, EIO, true, 1, 1},       {ZLG_CALL_FTRUNCATE, ENOSPC, true, 1, 1},
+      {ZLG_CALL_FTRUNCATE, EFBIG, true, 1, 1},
   };
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     check_each_failure(rows[i].call, rows[i].error, rows[i].writes, true, rows[i].npy_calls);
@@ -330,26 +185,28 @@ static void every_failing_call_is_an_error(void) {
 /* What must not matter: interruptions, short counts, advice refused, a file system that cannot reserve. */
 static void interrupted_and_short_calls_are_continued(void) {
   static const struct {
-    enum call call;
+    enum zlg_call call;
     int error;
     size_t at_most;
     bool writes;
-  } rows[] = {{PREAD, EINTR, 0, false},     {PREAD, 0, 1, false},        {PREAD, 0, 4095, false},
-              {FADVISE, EINVAL, 0, false},  {PWRITE, EINTR, 0, true},    {PWRITE, 0, 1, true},
-              {PWRITE, 0, 4095, true},      {FALLOCATE, EINTR, 0, true}, {FALLOCATE, EOPNOTSUPP, 0, true},
-              {FALLOCATE, ENOSYS, 0, true}, {FSYNC, EINTR, 0, true},     {FCHMOD, EPERM, 0, true},
-              {FTRUNCATE, EINTR, 0, true}};
+  } rows[] = {{ZLG_CALL_PREAD, EINTR, 0, false},         {ZLG_CALL_PREAD, 0, 1, false},
+              {ZLG_CALL_PREAD, 0, 4095, false},          {ZLG_CALL_FADVISE, EINVAL, 0, false},
+              {ZLG_CALL_PWRITE, EINTR, 0, true},         {ZLG_CALL_PWRITE, 0, 1, true},
+              {ZLG_CALL_PWRITE, 0, 4095, true},          {ZLG_CALL_FALLOCATE, EINTR, 0, true},
+              {ZLG_CALL_FALLOCATE, EOPNOTSUPP, 0, true}, {ZLG_CALL_FALLOCATE, ENOSYS, 0, true},
+              {ZLG_CALL_FSYNC, EINTR, 0, true},          {ZLG_CALL_FCHMOD, EPERM, 0, true},
+              {ZLG_CALL_FTRUNCATE, EINTR, 0, true}};
   char *path = in_work("job");
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     for (int npy = 0; npy < 2; npy++) {
       empty_work();
       write_text(path, "old");
       if (!rows[i].writes) CHECK(write_job(path, npy) == ZLG_OK);
-      arm(rows[i].call, 0, rows[i].error, rows[i].at_most, -1);
+      zlg_arm(rows[i].call, 0, rows[i].error, rows[i].at_most, -1);
       int status = rows[i].writes ? write_job(path, npy) : read_job(path, npy);
-      fault.armed = false;
-      zlg_check_status(status, ZLG_OK, context, call_names[rows[i].call], __FILE__, __LINE__);
-      CHECK(fault.struck > 0);
+      zlg_disarm();
+      zlg_check_status(status, ZLG_OK, context, zlg_call_names[rows[i].call], __FILE__, __LINE__);
+      CHECK(zlg_struck() > 0);
       CHECK(read_job(path, npy) == ZLG_OK);
       CHECK(entries(work) == 1);
     }
@@ -359,10 +216,10 @@ static void interrupted_and_short_calls_are_continued(void) {
 static void directories_that_cannot_be_flushed_are_accepted(void) {
   char *path = in_work("job");
   empty_work();
-  arm(FSYNC, 2, EINVAL, 0, -1);
+  zlg_arm(ZLG_CALL_FSYNC, 2, EINVAL, 0, -1);
   CHECK(write_job(path, true) == ZLG_OK);
-  fault.armed = false;
-  CHECK(fault.struck == 1 && read_job(path, true) == ZLG_OK);
+  zlg_disarm();
+  CHECK(zlg_struck() == 1 && read_job(path, true) == ZLG_OK);
 }
 
 /* The system would send SIGXFSZ, which ends the process. */
@@ -383,9 +240,9 @@ static void a_failed_write_is_not_forgotten(void) {
   float one = 1;
   empty_work();
   ZLG_CHECK_OK(zlg_matrix_create_npy(context, &m, in_work("out.npy"), ZLG_F32, 2, 1, ZLG_ROW_MAJOR), context);
-  arm(PWRITE, 1, ENOSPC, 0, -1);
+  zlg_arm(ZLG_CALL_PWRITE, 1, ENOSPC, 0, -1);
   CHECK_REFUSED(zlg_matrix_write(m, 0, 1, 0, 1, ZLG_ROW_MAJOR, 1, &one), ZLG_ENOSPC, "4 bytes at offset 128");
-  fault.armed = false;
+  zlg_disarm();
   CHECK_REFUSED(zlg_matrix_close(m), ZLG_ENOSPC, "cannot be finished");
   CHECK_REFUSED(zlg_matrix_close(m), ZLG_ENOSPC, "cannot be finished");
   zlg_matrix_release(m);
@@ -397,9 +254,9 @@ static void a_failed_flush_is_not_retried(void) {
   zlg_matrix *m;
   empty_work();
   ZLG_CHECK_OK(zlg_matrix_create_npy(context, &m, in_work("out.npy"), ZLG_F32, 2, 1, ZLG_ROW_MAJOR), context);
-  arm(FSYNC, 1, EIO, 0, -1);
+  zlg_arm(ZLG_CALL_FSYNC, 1, EIO, 0, -1);
   CHECK_REFUSED(zlg_matrix_close(m), ZLG_EIO, "flushed");
-  fault.armed = false;
+  zlg_disarm();
   CHECK_REFUSED(zlg_matrix_close(m), ZLG_EIO, "cannot be finished");
   zlg_matrix_release(m);
   CHECK(entries(work) == 0);
@@ -411,10 +268,10 @@ static void truncation_while_reading_is_an_error(void) {
     for (int at = npy ? 3 : 1;; at++) {
       empty_work();
       CHECK(write_job(path, npy) == ZLG_OK);
-      arm(PREAD, at, 0, 0, 2000);
+      zlg_arm(ZLG_CALL_PREAD, at, 0, 0, 2000);
       int status = read_job(path, npy);
-      fault.armed = false;
-      if (!fault.struck) {
+      zlg_disarm();
+      if (!zlg_struck()) {
         CHECK(status == ZLG_OK && at >= 3);
         break;
       }
@@ -735,9 +592,9 @@ static void a_disk_that_fills_up_is_found_at_writing(void) {
   if (!mount_disk("tmpfs", "size=1m")) return;
   zlg_matrix *m;
   static double block[100000];
-  arm(FALLOCATE, 0, EOPNOTSUPP, 0, -1);
+  zlg_arm(ZLG_CALL_FALLOCATE, 0, EOPNOTSUPP, 0, -1);
   ZLG_CHECK_OK(zlg_matrix_create_npy(context, &m, in_work("disk/out.npy"), ZLG_F64, 300000, 1, ZLG_ROW_MAJOR), context);
-  fault.armed = false;
+  zlg_disarm();
   ZLG_CHECK_OK(zlg_matrix_write(m, 0, 100000, 0, 1, ZLG_ROW_MAJOR, 1, block), context);
   CHECK_REFUSED(zlg_matrix_write(m, 100000, 100000, 0, 1, ZLG_ROW_MAJOR, 1, block), ZLG_ENOSPC, "bytes at offset ");
   CHECK_REFUSED(zlg_matrix_close(m), ZLG_ENOSPC, "cannot be finished");
