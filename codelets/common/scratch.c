@@ -1,6 +1,9 @@
-/* Scratch memory of worker threads: one buffer a thread, grown on demand, gone with the thread. A StarPU scratch handle would
- * do the same for more runtime work per task, and could not serve the path that runs without tasks. */
+/* Scratch memory of the threads that run CPU implementations: one buffer a thread, grown on demand. A StarPU scratch
+ * handle would do the same for more runtime work per task, and could not serve the path that runs without tasks. The
+ * buffers go with their thread, and all of them with the last context: the threads may be the application's and live
+ * on, and the allocator that made the buffers may not. */
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "codelets/common/codelet.h"
 #include "src/core/memory.h"
@@ -8,37 +11,63 @@
 struct scratch {
   void *memory;
   size_t bytes;
+  bool listed;
+  struct scratch *next, **place; /* in `all` */
 };
 
-static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
-static pthread_key_t scratch_key;
-static int scratch_key_status = -1;
+static _Thread_local struct scratch mine;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
+static struct scratch *all;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key; /* for its destructor: called while the thread's variables are still there */
+static int key_status = -1;
 
-static void scratch_gone(void *value) {
-  struct scratch *scratch = value;
+static void drop(struct scratch *scratch) {
   zlg_free_aligned(scratch->memory);
-  zlg_free(scratch);
+  scratch->memory = NULL;
+  scratch->bytes = 0;
 }
 
-static void scratch_make_key(void) { scratch_key_status = pthread_key_create(&scratch_key, scratch_gone); }
+static void thread_ends(void *value) {
+  struct scratch *scratch = value;
+  pthread_mutex_lock(&lock);
+  drop(scratch);
+  *scratch->place = scratch->next;
+  if (scratch->next) scratch->next->place = scratch->place;
+  scratch->listed = false;
+  pthread_mutex_unlock(&lock);
+}
+
+static void contexts_end(void) {
+  pthread_mutex_lock(&lock);
+  for (struct scratch *scratch = all; scratch; scratch = scratch->next) drop(scratch);
+  pthread_mutex_unlock(&lock);
+}
+
+static void prepare(void) {
+  key_status = pthread_key_create(&key, thread_ends);
+  zlg_allocator_at_end(contexts_end);
+}
+
+static bool enlist(struct scratch *scratch) {
+  pthread_once(&once, prepare);
+  if (key_status != 0 || pthread_setspecific(key, scratch) != 0) return false;
+  pthread_mutex_lock(&lock);
+  scratch->next = all;
+  scratch->place = &all;
+  if (all) all->place = &scratch->next;
+  all = scratch;
+  scratch->listed = true;
+  pthread_mutex_unlock(&lock);
+  return true;
+}
 
 void *zlg_scratch(size_t bytes) {
-  pthread_once(&scratch_once, scratch_make_key);
-  if (scratch_key_status != 0) return NULL;
-  struct scratch *scratch = pthread_getspecific(scratch_key);
-  if (!scratch) {
-    scratch = zlg_calloc(1, sizeof *scratch);
-    if (!scratch) return NULL;
-    if (pthread_setspecific(scratch_key, scratch) != 0) {
-      zlg_free(scratch);
-      return NULL;
-    }
-  }
-  if (scratch->bytes < bytes || !scratch->memory) {
-    size_t want = bytes < 4096 ? 4096 : bytes;
-    zlg_free_aligned(scratch->memory);
-    scratch->memory = zlg_malloc_aligned(64, want);
-    scratch->bytes = scratch->memory ? want : 0;
-  }
-  return scratch->memory;
+  if (mine.memory && bytes <= mine.bytes) return mine.memory;
+  if (!mine.listed && !enlist(&mine)) return NULL;
+  size_t want = bytes < 4096 ? 4096 : bytes;
+  drop(&mine);
+  mine.memory = zlg_malloc_aligned(64, want);
+  mine.bytes = mine.memory ? want : 0;
+  return mine.memory;
 }

@@ -29,11 +29,19 @@ static const zlg_allocator default_allocator = {default_allocate, default_reallo
  * is constant and read without it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int locks;
+static void (*at_end)(void);
 static zlg_allocator current = {default_allocate, default_reallocate, default_release, NULL};
 
 void zlg_allocator_lock(int delta) {
   pthread_mutex_lock(&mutex);
   locks += delta;
+  if (locks == 0 && at_end) at_end();
+  pthread_mutex_unlock(&mutex);
+}
+
+void zlg_allocator_at_end(void (*give_back)(void)) {
+  pthread_mutex_lock(&mutex);
+  at_end = give_back;
   pthread_mutex_unlock(&mutex);
 }
 

@@ -18,6 +18,8 @@ void zlg_free_aligned(void *memory);
 /* A context counts itself in (+1) before its first allocation and out (-1) after its last; in between
  * zlg_set_allocator() refuses. */
 void zlg_allocator_lock(int delta);
+/* What to call when the last context counts itself out, to give back what is kept for the next one: one function. */
+void zlg_allocator_at_end(void (*give_back)(void));
 
 /* Products of sizes; false when the result does not fit in int64_t or an argument is negative. */
 static inline bool zlg_mul64(int64_t a, int64_t b, int64_t *product) {
