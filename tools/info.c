@@ -120,7 +120,8 @@ int command_info(int argc, char **argv) {
   runtime_init(&info.runtime);
   tool_parse(&argp, argc, argv, &info);
   zlg_context *context = NULL;
-  int code = runtime_start(&info.runtime, &context);
+  struct progress progress = {.mode = PROGRESS_AUTO};
+  int code = runtime_start(&info.runtime, &progress, &context);
   if (code == TOOL_OK) code = info.json ? print_info_json(context) : print_text(context);
   zlg_context_release(context);
   return code;

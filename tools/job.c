@@ -129,7 +129,7 @@ int job_start(struct job *job) {
   to->progress_user = &job->progress;
   if (job->trace || to->tile_rows) to->direct_seconds = 0; /* tasks, however small */
   if (job->quiet && job->progress.mode == PROGRESS_AUTO) job->progress.mode = PROGRESS_NEVER;
-  int code = runtime_start(&job->runtime, &job->context);
+  int code = runtime_start(&job->runtime, &job->progress, &job->context);
   job->progress.context = job->context;
   return code;
 }
@@ -152,7 +152,7 @@ int job_failed(const struct job *job, int status) {
 json_t *matrix_json(const zlg_matrix *matrix) {
   zlg_matrix_info m;
   if (!matrix || zlg_matrix_get_info(matrix, &m)) return json_null();
-  return json_pack("{s:s?, s:I, s:I, s:s, s:s}", "path", m.path, "rows", (json_int_t)m.rows, "columns",
+  return json_pack("{s:o, s:I, s:I, s:s, s:s}", "path", text_json(m.path), "rows", (json_int_t)m.rows, "columns",
                    (json_int_t)m.columns, "type", zlg_type_name(m.type), "order",
                    m.order == ZLG_ROW_MAJOR ? "row" : "column");
 }
@@ -227,7 +227,9 @@ static int create_output(const struct job *job, struct result *result) {
 /* The work itself: Y is complete in its temporary file when it returns TOOL_OK. */
 static int compute(struct job *job, struct result *result) {
   double beta = !job->y0.path ? 0 : isnan(job->beta) ? 1 : job->beta;
+  progress_wait(&job->progress, "preparing (a device's program is compiled once)");
   int status = zlg_apply_async(job->A, job->op, job->scale, job->X, beta, result->Y, &result->request);
+  progress_waited(&job->progress);
   interrupt_catch();
   if (status) return job_failed(job, status);
   interrupt_watch(result->request);
@@ -273,6 +275,7 @@ static int begin_report(struct job *job, json_t *about, const zlg_cost *cost) {
     json_object_update_new(about, runtime_json(job->context));
   } else if (job->explain) {
     plan_print(job->context, job->A, job->op, job->X, job->title, cost, job->progress.unit);
+    if (!job->dry_run && !job->quiet) putchar('\n');
     if (tool_finish(TOOL_OK)) return TOOL_FAILED;
   }
   return TOOL_OK;

@@ -3,6 +3,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "tools/tool.h"
 
@@ -14,9 +16,21 @@ json_t *bytes_json(int64_t bytes) {
   return bytes >= 0 ? json_integer((json_int_t)bytes) : json_null();
 }
 
+json_t *text_json(const char *text) {
+  if (!text) return json_null();
+  json_t *string = json_string(text);
+  char *copy = string ? NULL : strdup(text);
+  if (!copy) return string;
+  for (char *p = copy; *p; p++)
+    if (*p & 0x80) *p = '?';
+  string = json_string(copy);
+  free(copy);
+  return string;
+}
+
 json_t *worker_json(const zlg_worker_info *worker) {
-  return json_pack("{s:s?, s:s, s:i, s:i}", "name", worker->name, "kind", zlg_worker_kind_name(worker->kind), "id",
-                   worker->id, "memory_node", worker->memory_node);
+  return json_pack("{s:o, s:s, s:i, s:i}", "name", text_json(worker->name), "kind", zlg_worker_kind_name(worker->kind),
+                   "id", worker->id, "memory_node", worker->memory_node);
 }
 
 int print_json(json_t *object) {

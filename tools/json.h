@@ -10,6 +10,8 @@
 json_t *number_json(double value);
 /* Bytes; null where negative, which means unknown. */
 json_t *bytes_json(int64_t bytes);
+/* Text that need not be UTF-8, such as a file's name: other bytes become '?'. NULL is null. */
+json_t *text_json(const char *text);
 json_t *worker_json(const zlg_worker_info *worker);
 
 /* Prints and gives back `object`; NULL is memory that ran out. Returns TOOL_OK or, after a message, TOOL_FAILED. */

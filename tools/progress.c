@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/interrupt.h"
@@ -168,6 +170,64 @@ int progress_report(void *user, const zlg_progress *now) {
   }
   progress->ended = now->work_done >= now->work_total;
   return interrupt_signal() != 0;
+}
+
+/* A thread that speaks when a second has passed and nobody has taken the notice down. */
+struct progress_notice {
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t down;
+  bool is_down;
+  const char *what;
+  int drawn_columns;
+};
+
+static void *wait_and_speak(void *argument) {
+  struct progress_notice *notice = argument;
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += (time_t)patience;
+  pthread_mutex_lock(&notice->lock);
+  int error = 0;
+  while (!notice->is_down && !error) error = pthread_cond_timedwait(&notice->down, &notice->lock, &until);
+  if (!notice->is_down && terminal_foreground(STDERR_FILENO)) {
+    struct line line = {.length = 0};
+    append(&line, "\r%.*s", terminal_width(STDERR_FILENO) - 1, notice->what);
+    put(&line);
+    notice->drawn_columns = (int)line.length - 1;
+  }
+  pthread_mutex_unlock(&notice->lock);
+  return NULL;
+}
+
+void progress_wait(struct progress *progress, const char *what) {
+  progress->notice = NULL;
+  if (progress->mode == PROGRESS_NEVER || !terminal_is(STDERR_FILENO)) return;
+  struct progress_notice *notice = calloc(1, sizeof *notice);
+  if (!notice) return;
+  notice->what = what;
+  pthread_mutex_init(&notice->lock, NULL);
+  pthread_cond_init(&notice->down, NULL);
+  if (pthread_create(&notice->thread, NULL, wait_and_speak, notice))
+    free(notice);
+  else
+    progress->notice = notice;
+}
+
+void progress_waited(struct progress *progress) {
+  struct progress_notice *notice = progress->notice;
+  if (!notice) return;
+  pthread_mutex_lock(&notice->lock);
+  notice->is_down = true;
+  pthread_cond_signal(&notice->down);
+  pthread_mutex_unlock(&notice->lock);
+  pthread_join(notice->thread, NULL);
+  progress->drawn_columns = notice->drawn_columns;
+  progress->notice = NULL;
+  pthread_cond_destroy(&notice->down);
+  pthread_mutex_destroy(&notice->lock);
+  free(notice);
+  progress_clear(progress);
 }
 
 void progress_clear(struct progress *progress) {

@@ -125,9 +125,11 @@ static void warn_about_workers(const struct runtime *runtime, const zlg_context 
     tool_warning("%d CPU workers asked for, %d found", runtime->options.cpu_workers, found);
 }
 
-int runtime_start(struct runtime *runtime, zlg_context **context) {
+int runtime_start(struct runtime *runtime, struct progress *progress, zlg_context **context) {
   setenv("STARPU_SILENT", "1", 0); /* its messages would stand between ours; STARPU_SILENT=0 brings them back */
+  progress_wait(progress, "starting the workers (the first time on a machine, its buses are measured)");
   int status = zlg_context_create(context, &runtime->options);
+  progress_waited(progress);
   if (status) {
     tool_library_error(NULL, status, NULL);
     return TOOL_FAILED;
@@ -164,10 +166,10 @@ json_t *runtime_json(const zlg_context *context) {
                               m.cores, "memory_nodes", m.memory_nodes, "instruction_set", m.instruction_set,
                               "memory_bytes", (json_int_t)m.memory_bytes, "cache_bytes", "l1", (json_int_t)m.l1_bytes,
                               "l2", (json_int_t)m.l2_bytes, "l3", (json_int_t)m.l3_bytes, "warning", m.worker_warning);
-  json_t *runtime =
-      json_pack("{s:s?, s:s, s:s?, s:i, s:I, s:s?}", "starpu", m.starpu_version, "mode",
-                m.mode == ZLG_RUNTIME_SHARED ? "shared" : "own", "scheduler", m.scheduler, "cpu_worker_limit",
-                m.cpu_worker_limit, "memory_limit", (json_int_t)m.memory_limit, "model_directory", m.model_directory);
+  json_t *runtime = json_pack("{s:s?, s:s, s:s?, s:i, s:I, s:o}", "starpu", m.starpu_version, "mode",
+                              m.mode == ZLG_RUNTIME_SHARED ? "shared" : "own", "scheduler", m.scheduler,
+                              "cpu_worker_limit", m.cpu_worker_limit, "memory_limit", (json_int_t)m.memory_limit,
+                              "model_directory", text_json(m.model_directory));
   return json_pack("{s:o, s:o, s:o, s:o, s:{s:b, s:b}}", "machine", machine, "runtime", runtime, "workers",
                    workers_json(context), "codelets", codelets_json(context), "build", "opencl", m.has_opencl, "cuda",
                    m.has_cuda);

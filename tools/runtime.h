@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "tools/progress.h"
 #include "zellige.h"
 
 struct runtime {
@@ -19,7 +20,7 @@ extern const struct argp runtime_argp;
 
 /* Starts it, in this process's environment made fit for a command (a quiet StarPU); TOOL_OK, or TOOL_FAILED after a
  * message. Fewer devices than asked for is an error, fewer CPU workers a warning. */
-int runtime_start(struct runtime *runtime, zlg_context **context);
+int runtime_start(struct runtime *runtime, struct progress *progress, zlg_context **context);
 
 /* Workers of a kind that the context has. */
 int runtime_count(const zlg_context *context, zlg_worker_kind kind);

@@ -1,12 +1,14 @@
 /* The `zellige` command: finds the subcommand and hands over. For people at a terminal with files on disk, and for
  * scripts. */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/interrupt.h"
 #include "tools/tool.h"
@@ -167,7 +169,18 @@ static int run_help(int argc, char **argv) {
   return run_command(command, 2, help);
 }
 
+/* Where a standard descriptor is closed, the next file opened would take its number and get the report's text into it.
+ * Opened the wrong way round, it gives an error to whoever uses it. */
+static void fill_standard_descriptors(void) {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
+    if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF) {
+      int filler = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+      (void)filler; /* the lowest free number: this one */
+    }
+}
+
 int main(int argc, char **argv) {
+  fill_standard_descriptors();
   setlocale(LC_CTYPE, "");  /* which bar the terminal can show; numbers stay as programs read them */
   signal(SIGPIPE, SIG_IGN); /* a closed pipe is a write error: an unfinished output is then removed as for any other */
   interrupt_remember();

@@ -67,6 +67,11 @@ static bool exists(const char *path) {
   return access(path, F_OK) == 0;
 }
 
+static long size_of(const char *path) {
+  struct stat status;
+  return stat(path, &status) ? -1 : (long)status.st_size;
+}
+
 /* Files in the directory whose name starts so: a temporary left behind is one too many. */
 static int files_like(const char *pattern) {
   char line[300];
@@ -221,6 +226,19 @@ static void json_has_plan_report_and_workers(void) {
   for (size_t i = 0; i < sizeof members / sizeof *members; i++) CHECK_SAYS(members[i]);
 }
 
+static void a_file_name_may_be_any_bytes(void) {
+  RUN("cp x1.f64 \"$(printf 'x\\351.f64')\"; $z product -k linear \"$(printf 'x\\351.f64'):x3\" x2.f64:x3 -o y.npy "
+      "--json",
+      0);
+  CHECK_SAYS("\"x?.f64\"");
+}
+
+static void the_output_may_be_the_file_of_an_input(void) {
+  RUN("$z product -k linear -q x1.f64:x3 x2.f64:x3 -o apart.f64 && cp x1.f64 same.f64 && "
+      "$z product -k linear -q same.f64:x3 x2.f64:x3 -o same.f64 && cmp same.f64 apart.f64",
+      0);
+}
+
 static void a_dry_run_makes_nothing(void) {
   remove("y.npy");
   RUN("$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --dry-run", 0);
@@ -346,6 +364,10 @@ static void an_output_nobody_can_write_to_is_an_error(void) {
   RUN("$z --help > /dev/full", 1);
   RUN("$z product --help > /dev/full", 1);
   RUN("$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy > /dev/full", 1);
+  remove("y.npy");
+  RUN("$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy >&-", 1);
+  CHECK_COMPLAINS("standard output: ");
+  CHECK(size_of("y.npy") == 128 + M * 8);
   RUN("{ sleep 0.2; $z kernels; echo $? > code; } | true; cat code", 0);
   CHECK_SAYS("1");
   CHECK_COMPLAINS("Broken pipe");
@@ -440,6 +462,8 @@ static const struct zlg_test_case cases[] = {CASE(raw_files_in_and_out_give_the_
                                              CASE(the_transpose_a_factor_and_an_old_result_are_taken_in),
                                              CASE(npy_files_go_through),
                                              CASE(json_has_plan_report_and_workers),
+                                             CASE(a_file_name_may_be_any_bytes),
+                                             CASE(the_output_may_be_the_file_of_an_input),
                                              CASE(a_dry_run_makes_nothing),
                                              CASE(usage_errors_exit_2_and_say_where_help_is),
                                              CASE(help_and_version_exit_0),

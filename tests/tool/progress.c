@@ -160,6 +160,25 @@ static void before_the_first_task_the_time_left_is_open(void) {
   CHECK(!strstr(screen.text, "pair/s"));
 }
 
+static void draw_notice(void) {
+  struct progress progress = {.mode = PROGRESS_AUTO};
+  progress_wait(&progress, "starting the workers");
+  sleep(2);
+  progress_waited(&progress);
+}
+
+static void draw_short_notice(void) {
+  struct progress progress = {.mode = PROGRESS_AUTO};
+  progress_wait(&progress, "starting the workers");
+  progress_waited(&progress);
+}
+
+static void a_long_wait_is_told_and_taken_away(void) {
+  CHECK(!strcmp(on_terminal(80, "xterm", draw_notice).text, "\rstarting the workers\r\033[K"));
+  CHECK(!strcmp(on_terminal(10, "xterm", draw_notice).text, "\rstarting \r\033[K"));
+  CHECK(*on_terminal(80, "xterm", draw_short_notice).text == 0);
+}
+
 static void colour_is_left_out_where_it_is_not_wanted(void) {
   test_workers = 2;
   CHECK(strstr(on_terminal(80, "xterm", draw_half).text, "\033[32m"));
@@ -186,6 +205,7 @@ static const struct zlg_test_case cases[] = {
     {"it_takes_itself_away", it_takes_itself_away},
     {"short_work_shows_none", short_work_shows_none},
     {"before_the_first_task_the_time_left_is_open", before_the_first_task_the_time_left_is_open},
+    {"a_long_wait_is_told_and_taken_away", a_long_wait_is_told_and_taken_away},
     {"colour_is_left_out_where_it_is_not_wanted", colour_is_left_out_where_it_is_not_wanted},
     {"the_bar_speaks_the_locale", the_bar_speaks_the_locale},
     {NULL, NULL}};
