@@ -18,14 +18,15 @@
 
 #include "codelets/common/simd.h"
 
+#define EACH ZLG_EACH_VECTOR
 #define V 2 /* vectors in a panel */
 /* Points in a register block: V * GROUP accumulators. K blocks take 16 KiB: BLOCK * P elements. */
 #if ZLG_VECTOR_BYTES == 64
 #define GROUP 8
 #define BLOCK 128
 #else
-#define GROUP 4
-#define BLOCK 256
+#define GROUP 6
+#define BLOCK 252
 #endif
 #define COLUMNS (V == 2 && ZLG_VECTOR_BYTES == 64 ? 8 : 6) /* right-hand sides in a register block */
 #define CHUNK 8                                            /* panels in a K block when lanes run over j */
@@ -51,7 +52,7 @@ static inline size_t align64(size_t bytes) {
   return (bytes + 63) & ~(size_t)63;
 }
 
-static enum metric kernel_metric(zlg_kernel_kind kind) {
+ZLG_INLINE enum metric kernel_metric(zlg_kernel_kind kind) {
   switch (kind) {
   case ZLG_LAPLACIAN:
     return METRIC_ABS;
@@ -88,7 +89,7 @@ static void make_plan(const struct zlg_kernel_product_args *args, struct plan *p
   if (plan->over_j) {
     plan->lane_points = CHUNK * plan->panel;
     plan->group_points = ceil_div(args->m, GROUP) * GROUP;
-    k_points = plan->group_points * plan->lane_points;
+    k_points = plan->group_points * plan->lane_points + GROUP * plan->panel;
     plan->partial_bytes = align64((size_t)(args->m * plan->columns * plan->lanes * size));
     plan->sum_bytes = align64((size_t)(args->m * plan->columns * plan->lanes * 8));
     plan->b_bytes = align64((size_t)(plan->columns * plan->lane_points * size));
@@ -98,13 +99,13 @@ static void make_plan(const struct zlg_kernel_product_args *args, struct plan *p
     plan->lane_points = panels * plan->panel;
     const int64_t blocks = max64(1, PACKED_Y_BYTES / ((d + plan->columns) * size * BLOCK));
     plan->group_points = min64(blocks * BLOCK, ceil_div(args->n, GROUP) * GROUP);
-    k_points = BLOCK * plan->panel;
+    k_points = (BLOCK + GROUP) * plan->panel;
     plan->partial_bytes = align64((size_t)(plan->panel * size));
     plan->sum_bytes = align64((size_t)(plan->lane_points * plan->columns * 8));
     plan->b_bytes = align64((size_t)(plan->columns * plan->group_points * size));
   }
   plan->lane_bytes = align64((size_t)(plan->lane_points * d * size));
-  plan->group_bytes = align64((size_t)(plan->group_points * d * size));
+  plan->group_bytes = align64((size_t)((plan->group_points + GROUP) * d * size));
   plan->k_bytes = align64((size_t)(k_points * size));
   plan->weight_bytes = align64((size_t)d * 8);
 }
@@ -136,12 +137,20 @@ static double metric_scale(const struct zlg_kernel_product_args *args, double we
   return kernel_metric(args->kind) == METRIC_ABS ? weight : weight * weight;
 }
 
+#define EACH_KERNEL(do)                                                                                                 \
+  do                                                                                                                    \
+  (ZLG_GAUSSIAN) do(ZLG_EXPONENTIAL) do(ZLG_LAPLACIAN) do(ZLG_MATERN32) do(ZLG_MATERN52) do(ZLG_RATIONAL_QUADRATIC) do( \
+      ZLG_INVERSE_MULTIQUADRIC) do(ZLG_CAUCHY) do(ZLG_ENERGY) do(ZLG_LINEAR) do(ZLG_POLYNOMIAL) do(ZLG_SIGMOID)
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
-#define FN(name) PASTE(name, BITS)
+#define OP(name) PASTE(name, BITS)
+#define FN(name) PASTE(PASTE(name, _), BITS)
 
 #define REAL float
+#define ROWS (ZLG_VECTOR_BYTES == 64 ? 4 : 2) /* points whose kernel functions are evaluated side by side */
 #define BITS 32
+#define INTEGER int32_t
 #define LANES ZLG_L32
 #define REAL_MAX 3.4028234663852886e38
 #define REAL_NAN __builtin_nanf("")
@@ -149,7 +158,9 @@ static double metric_scale(const struct zlg_kernel_product_args *args, double we
 #define COORDINATE_MAX 16.0
 #include "codelets/kernel_product/cpu.c"
 #undef REAL
+#undef ROWS
 #undef BITS
+#undef INTEGER
 #undef LANES
 #undef REAL_MAX
 #undef REAL_NAN
@@ -157,7 +168,9 @@ static double metric_scale(const struct zlg_kernel_product_args *args, double we
 #undef COORDINATE_MAX
 
 #define REAL double
+#define ROWS (ZLG_VECTOR_BYTES == 64 ? 4 : 3)
 #define BITS 64
+#define INTEGER int64_t
 #define LANES ZLG_L64
 #define REAL_MAX 1.7976931348623157e308
 #define REAL_NAN __builtin_nan("")
@@ -169,16 +182,27 @@ void ZLG_ISA_FN(zlg_kernel_product_cpu)(const struct zlg_kernel_product_args *ar
                                         const struct zlg_kernel_product_operands *operands, void *scratch) {
   if (args->m <= 0 || args->r <= 0) return;
   if (args->type == ZLG_F32)
-    tile32(args, operands, scratch);
+    tile_32(args, operands, scratch);
   else
-    tile64(args, operands, scratch);
+    tile_64(args, operands, scratch);
 }
 
 #else /* once per type: REAL, BITS, LANES, … */
 
-typedef FN(zlg_v) FN(vec);
+typedef OP(zlg_v) FN(vec);
 #define VEC FN(vec)
 #define PANEL (V * LANES)
+#define QUAD FN(quad)
+#define QUAD_INDEX FN(quad_index)
+typedef REAL QUAD __attribute__((vector_size(4 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+typedef INTEGER QUAD_INDEX __attribute__((vector_size(4 * sizeof(REAL))));
+
+/* Constants of the kernel function, see FN(set_constants). */
+struct FN(constants) {
+  REAL c0, c1, c2;
+  REAL one; /* 1, not known to the compiler */
+  int degree;
+};
 
 /* Everything that a tile's steps share. */
 struct FN(tile) {
@@ -188,136 +212,108 @@ struct FN(tile) {
   const double *w, *centre; /* SCALED, RAW */
   REAL power;               /* POWER */
   REAL *weights;            /* RAW: in the tile's type */
-  REAL c0, c1, c2;          /* of the kernel function */
+  struct FN(constants) constants;
   REAL *lane_points, *group_points, *b, *k, *partial;
   double *sum;
 };
 
 /* ---- packing ---- */
 
-ZLG_INLINE REAL FN(coordinate)(const struct FN(tile) * t, REAL x, int64_t k) {
-  if (t->packing == PACK_POWER)
-    x *= t->power;
-  else if (t->packing == PACK_SCALED)
-    x = (REAL)(((double)x - t->centre[k]) * t->w[k]);
-  return x == x ? x : REAL_NAN; /* without payload, see zlg_exp2 */
+/* count coordinates of dimensions k, k + 1, …, each `run` times, as the tile wants them. */
+static void FN(transform)(const struct FN(tile) * t, int64_t run, REAL *x) {
+  const int64_t d = t->args->d;
+  if (t->packing == PACK_SCALED)
+    for (int64_t k = 0; k < d; k++)
+      for (int64_t e = 0; e < run; e++) x[k * run + e] = (REAL)(((double)x[k * run + e] - t->centre[k]) * t->w[k]);
+  else if (t->power != 1)
+    for (int64_t e = 0; e < d * run; e++) x[e] *= t->power;
+  for (int64_t e = 0; e < d * run; e++) x[e] = x[e] == x[e] ? x[e] : REAL_NAN; /* without payload, see zlg_exp2 */
 }
 
-/* Points first … first + count of a matrix in lanes: element k of point p at (p / P * d + k) * P + p % P; zeros fill
- * the last panel. */
-static void FN(pack_lanes)(const struct FN(tile) * t, struct view view, int64_t first, int64_t count, REAL *to) {
-  const int64_t d = t->args->d;
-  const REAL *from = (const REAL *)view.data + first * view.row;
-  for (int64_t p = 0; p < count; p += PANEL, to += d * PANEL) {
-    const int64_t lanes = min64(PANEL, count - p);
-    for (int64_t k = 0; k < d; k++) {
-      for (int64_t l = 0; l < lanes; l++)
-        to[k * PANEL + l] = FN(coordinate)(t, from[(p + l) * view.row + k * view.column], k);
-      for (int64_t l = lanes; l < PANEL; l++) to[k * PANEL + l] = 0;
-    }
+/* Transposes `points` x d, rows at `from`, into to[k * run + p]. Four by four in registers where rows are contiguous.
+ */
+static void FN(transpose)(struct view view, const REAL *from, int64_t points, int64_t d, int64_t run, REAL *to) {
+  int64_t done = 0; /* dimensions */
+  if (view.column == 1 && points % 4 == 0)
+    for (; done + 4 <= d; done += 4)
+      for (int64_t p = 0; p < points; p += 4) {
+        QUAD a, b, c, e;
+        const REAL *row = from + p * view.row + done;
+        memcpy(&a, row, sizeof a), memcpy(&b, row + view.row, sizeof a);
+        memcpy(&c, row + 2 * view.row, sizeof a), memcpy(&e, row + 3 * view.row, sizeof a);
+        const QUAD ab = __builtin_shuffle(a, b, (QUAD_INDEX){0, 4, 1, 5}),
+                   ab2 = __builtin_shuffle(a, b, (QUAD_INDEX){2, 6, 3, 7});
+        const QUAD ce = __builtin_shuffle(c, e, (QUAD_INDEX){0, 4, 1, 5}),
+                   ce2 = __builtin_shuffle(c, e, (QUAD_INDEX){2, 6, 3, 7});
+        REAL *column = to + done * run + p;
+        *(QUAD *)column = __builtin_shuffle(ab, ce, (QUAD_INDEX){0, 1, 4, 5});
+        *(QUAD *)(column + run) = __builtin_shuffle(ab, ce, (QUAD_INDEX){2, 3, 6, 7});
+        *(QUAD *)(column + 2 * run) = __builtin_shuffle(ab2, ce2, (QUAD_INDEX){0, 1, 4, 5});
+        *(QUAD *)(column + 3 * run) = __builtin_shuffle(ab2, ce2, (QUAD_INDEX){2, 3, 6, 7});
+      }
+  for (; done < d; done++)
+    for (int64_t p = 0; p < points; p++) to[done * run + p] = from[p * view.row + done * view.column];
+}
+
+/* The same for three contiguous coordinates a point. */
+static void FN(transpose_3)(const REAL *from, int64_t points, int64_t run, REAL *to) {
+  for (int64_t p = 0; p < points; p += 4, from += 12) {
+    QUAD a, b, c;
+    memcpy(&a, from, sizeof a), memcpy(&b, from + 4, sizeof a), memcpy(&c, from + 8, sizeof a);
+    *(QUAD *)(to + p) =
+        __builtin_shuffle(__builtin_shuffle(a, b, (QUAD_INDEX){0, 3, 6, 0}), c, (QUAD_INDEX){0, 1, 2, 5});
+    *(QUAD *)(to + run + p) =
+        __builtin_shuffle(__builtin_shuffle(a, b, (QUAD_INDEX){1, 4, 7, 0}), c, (QUAD_INDEX){0, 1, 2, 6});
+    *(QUAD *)(to + 2 * run + p) =
+        __builtin_shuffle(__builtin_shuffle(a, b, (QUAD_INDEX){2, 5, 0, 0}), c, (QUAD_INDEX){0, 1, 4, 7});
   }
 }
 
-/* The same in groups for broadcasts: element k of point p at (p / GROUP * d + k) * GROUP + p % GROUP. */
-static void FN(pack_groups)(const struct FN(tile) * t, struct view view, int64_t first, int64_t count, REAL *to) {
+/* Points first … first + count of a matrix in runs of `run`: element k of point p at (p / run * d + k) * run + p % run;
+ * zeros fill the last run. A run is a panel (lanes) or a group (broadcasts). */
+static void FN(pack)(const struct FN(tile) * t, struct view view, int64_t first, int64_t count, int64_t run, REAL *to) {
   const int64_t d = t->args->d;
   const REAL *from = (const REAL *)view.data + first * view.row;
-  for (int64_t p = 0; p < count; p += GROUP, to += d * GROUP)
-    for (int64_t l = 0; l < GROUP; l++)
-      for (int64_t k = 0; k < d; k++)
-        to[k * GROUP + l] = p + l < count ? FN(coordinate)(t, from[(p + l) * view.row + k * view.column], k) : 0;
+  for (int64_t p = 0; p < count; p += run, to += d * run, from += run * view.row) {
+    const int64_t points = min64(run, count - p);
+    if (d == 3 && view.column == 1 && view.row == 3 && points % 4 == 0)
+      FN(transpose_3)(from, points, run, to);
+    else
+      FN(transpose)(view, from, points, d, run, to);
+    for (int64_t k = 0; points < run && k < d; k++)
+      memset(to + k * run + points, 0, (size_t)(run - points) * sizeof(REAL));
+    FN(transform)(t, run, to);
+  }
 }
 
 /* ---- the metric ---- */
 
-/* `rows` points of one group (1, 2, 4 or GROUP of them, from its member `at`) against a panel: s[rows][V]. Dimensions
- * k0 … k1; `more`: added to what s holds. FMA slots per pair: d (SQUARE, DOT), 2 d careful; ABS none, 2 d adds. */
-ZLG_INLINE void FN(metric_block)(enum metric metric, bool careful, int rows, const REAL *x, const REAL *y,
-                                 const REAL *w, int64_t k0, int64_t k1, bool more, REAL *s) {
-  VEC sum[GROUP][V];
-#pragma GCC unroll 8
-  for (int j = 0; j < rows; j++)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++) sum[j][v] = more ? *(const VEC *)(s + j * PANEL + v * LANES) : (VEC){0};
+/* One dimension of `rows` points of a group (y: the first) against a panel (x), added to sum. FMA slots per pair and
+ * dimension: 1 (SQUARE, DOT), 2 where differences are weighted, none for ABS (two adds). */
+ZLG_INLINE void FN(metric_step)(enum metric metric, bool careful, int rows, const VEC *x, const REAL *y, REAL w,
+                                VEC (*sum)[V]) {
+  EACH(j, rows)
+  EACH(v, V) {
+    if (metric == METRIC_DOT) {
+      sum[j][v] += x[v] * y[j];
+      continue;
+    }
+    VEC difference = x[v] - y[j];
+    if (careful) difference *= w;
+    if (metric == METRIC_ABS)
+      sum[j][v] += OP(zlg_abs)(difference);
+    else
+      sum[j][v] += difference * difference;
+  }
+}
+
+/* Dimensions k0 … k1. */
+ZLG_INLINE void FN(metric)(enum metric metric, bool careful, int rows, const REAL *x, const REAL *y, const REAL *w,
+                           REAL one, int64_t k0, int64_t k1, VEC (*sum)[V]) {
   for (int64_t k = k0; k < k1; k++) {
     VEC xv[V];
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++) xv[v] = *(const VEC *)(x + k * PANEL + v * LANES);
-#pragma GCC unroll 8
-    for (int j = 0; j < rows; j++) {
-      const REAL yj = y[k * GROUP + j];
-#pragma GCC unroll 4
-      for (int v = 0; v < V; v++) {
-        if (metric == METRIC_DOT) {
-          sum[j][v] += xv[v] * yj;
-          continue;
-        }
-        VEC difference = xv[v] - yj;
-        if (careful) difference *= w[k];
-        if (metric == METRIC_ABS)
-          sum[j][v] += FN(zlg_abs)(difference);
-        else
-          sum[j][v] += difference * difference;
-      }
-    }
-  }
-#pragma GCC unroll 8
-  for (int j = 0; j < rows; j++)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++) *(VEC *)(s + j * PANEL + v * LANES) = sum[j][v];
-}
-
-/* `count` points from the start of a group against a panel. */
-ZLG_INLINE void FN(metric_rows)(enum metric metric, bool careful, int64_t d, int64_t k0, int64_t k1, bool more,
-                                const REAL *x, const REAL *y, const REAL *w, int64_t count, REAL *s) {
-  for (; count >= GROUP; count -= GROUP, y += d * GROUP, s += GROUP * PANEL)
-    FN(metric_block)(metric, careful, GROUP, x, y, w, k0, k1, more, s);
-  if (GROUP > 4 && count >= 4) {
-    FN(metric_block)(metric, careful, 4, x, y, w, k0, k1, more, s);
-    count -= 4, y += 4, s += 4 * PANEL;
-  }
-  if (count >= 2) {
-    FN(metric_block)(metric, careful, 2, x, y, w, k0, k1, more, s);
-    count -= 2, y += 2, s += 2 * PANEL;
-  }
-  if (count) FN(metric_block)(metric, careful, 1, x, y, w, k0, k1, more, s);
-}
-
-/* Dimensions are taken in pieces whose panel stays in the first-level cache; the order of additions is that of k. */
-#define PIECE (16384 / (V * ZLG_VECTOR_BYTES))
-ZLG_INLINE void FN(metric_all)(enum metric metric, bool careful, int64_t d, const REAL *x, const REAL *y, const REAL *w,
-                               int64_t count, REAL *s) {
-  if (d == 3)
-    FN(metric_rows)(metric, careful, 3, 0, 3, false, x, y, w, count, s);
-  else if (d == 2)
-    FN(metric_rows)(metric, careful, 2, 0, 2, false, x, y, w, count, s);
-  else if (d == 1)
-    FN(metric_rows)(metric, careful, 1, 0, 1, false, x, y, w, count, s);
-  else
-    for (int64_t k = 0; k < d; k += PIECE)
-      FN(metric_rows)(metric, careful, d, k, min64(d, k + PIECE), k > 0, x, y, w, count, s);
-}
-#undef PIECE
-
-static void FN(metric)(const struct FN(tile) * t, const REAL *x, const REAL *y, int64_t count, REAL *s) {
-  const int64_t d = t->args->d;
-  const bool careful = t->packing == PACK_RAW;
-  switch (kernel_metric(t->args->kind)) {
-  case METRIC_DOT:
-    FN(metric_all)(METRIC_DOT, false, d, x, y, NULL, count, s);
-    break;
-  case METRIC_ABS:
-    if (careful)
-      FN(metric_all)(METRIC_ABS, true, d, x, y, t->weights, count, s);
-    else
-      FN(metric_all)(METRIC_ABS, false, d, x, y, NULL, count, s);
-    break;
-  case METRIC_SQUARE:
-    if (careful)
-      FN(metric_all)(METRIC_SQUARE, true, d, x, y, t->weights, count, s);
-    else
-      FN(metric_all)(METRIC_SQUARE, false, d, x, y, NULL, count, s);
-    break;
+    EACH(v, V) xv[v] = *(const VEC *)(x + k * PANEL + v * LANES);
+    FN(metric_step)(metric, careful, rows, xv, y + k * GROUP, careful ? w[k] : one, sum);
   }
 }
 
@@ -368,120 +364,261 @@ static void FN(set_constants)(struct FN(tile) * t, double scale) {
   case ZLG_CAUCHY:
     break;
   }
-  t->c0 = (REAL)fmax(-REAL_MAX, fmin(c0, REAL_MAX));
-  t->c1 = (REAL)fmax(-REAL_MAX, fmin(c1, REAL_MAX));
-  t->c2 = (REAL)fmin(c2, REAL_MAX);
+  t->constants = (struct FN(constants)){.c0 = (REAL)fmax(-REAL_MAX, fmin(c0, REAL_MAX)),
+                                        .c1 = (REAL)fmax(-REAL_MAX, fmin(c1, REAL_MAX)),
+                                        .c2 = (REAL)fmin(c2, REAL_MAX),
+                                        .one = args->d > 0,
+                                        .degree = args->degree};
 }
 
 /* x^degree by repeated squaring. */
 ZLG_INLINE VEC FN(power)(VEC x, int degree) {
-  VEC result = FN(zlg_set)(1);
+  VEC result = OP(zlg_set)(1);
   for (; degree > 0; degree >>= 1, x *= x)
     if (degree & 1) result *= x;
   return result;
 }
 
-ZLG_INLINE VEC FN(kernel)(zlg_kernel_kind kind, const struct FN(tile) * t, VEC s) {
-  const VEC far = FN(zlg_set)(DISTANCE_MAX); /* exp() of it is 0, and its square is finite */
-  VEC r;
+/* A kernel function is evaluated in two steps for n vectors at once. The first holds what the divider does, which works
+ * beside the multipliers if its results are not waited for: it is done one step ahead (see FN(ahead)). */
+ZLG_INLINE void FN(kernel_begin)(zlg_kernel_kind kind, const struct FN(constants) * c, VEC *s, int n) {
+  const VEC far = OP(zlg_set)(DISTANCE_MAX); /* exp() of it is 0, and its square is finite */
+  switch (kind) {
+  case ZLG_EXPONENTIAL:
+  case ZLG_ENERGY:
+    EACH(v, n) s[v] = OP(zlg_sqrt)(s[v]);
+    break;
+  case ZLG_MATERN32:
+  case ZLG_MATERN52:
+    EACH(v, n) s[v] = OP(zlg_sqrt)(OP(zlg_min)(far, s[v]));
+    break;
+  case ZLG_INVERSE_MULTIQUADRIC:
+    EACH(v, n) s[v] = 1 / OP(zlg_sqrt)(1 + s[v] * c->c0);
+    break;
+  case ZLG_CAUCHY:
+    EACH(v, n) s[v] = 1 / (1 + s[v] * c->c0);
+    break;
+  default:
+    break;
+  }
+}
+
+ZLG_INLINE void FN(kernel_end)(zlg_kernel_kind kind, const struct FN(constants) * c, VEC *s, int n) {
+  VEC factor[ROWS * V];
   switch (kind) {
   case ZLG_GAUSSIAN:
   case ZLG_LAPLACIAN:
-    return FN(zlg_exp2_)(s * t->c0);
   case ZLG_EXPONENTIAL:
-  case ZLG_MATERN12:
-    return FN(zlg_exp2_)(FN(zlg_sqrt)(s) * t->c0);
+    EACH(v, n) s[v] *= c->c0;
+    OP(zlg_exp2_)(s, n);
+    break;
   case ZLG_MATERN32:
-    r = FN(zlg_sqrt)(FN(zlg_min)(far, s));
-    return (1 + r * t->c1) * FN(zlg_exp2_)(r * t->c0);
+    EACH(v, n) factor[v] = 1 + s[v] * c->c1;
+    EACH(v, n) s[v] *= c->c0;
+    OP(zlg_exp2_)(s, n);
+    EACH(v, n) s[v] *= factor[v];
+    break;
   case ZLG_MATERN52:
-    s = FN(zlg_min)(far, s);
-    r = FN(zlg_sqrt)(s);
-    return (1 + r * t->c1 + s * t->c2) * FN(zlg_exp2_)(r * t->c0);
+    EACH(v, n) factor[v] = c->c1 + s[v] * c->c2;
+    EACH(v, n) factor[v] = 1 + s[v] * factor[v];
+    EACH(v, n) s[v] *= c->c0;
+    OP(zlg_exp2_)(s, n);
+    EACH(v, n) s[v] *= factor[v];
+    break;
   case ZLG_RATIONAL_QUADRATIC:
-    return FN(zlg_exp2_)(FN(zlg_log2p1_)(s * t->c0) * t->c1);
-  case ZLG_INVERSE_MULTIQUADRIC:
-    return 1 / FN(zlg_sqrt)(1 + s * t->c0);
-  case ZLG_CAUCHY:
-    return 1 / (1 + s * t->c0);
+    EACH(v, n) s[v] = OP(zlg_log2p1_)(s[v] * c->c0) * c->c1;
+    OP(zlg_exp2_)(s, n);
+    break;
   case ZLG_ENERGY:
-    return FN(zlg_sqrt)(s) * t->c0;
+    EACH(v, n) s[v] *= c->c0;
+    break;
   case ZLG_LINEAR:
-    return s * t->c0 + t->c1;
+    EACH(v, n) s[v] = s[v] * c->c0 + c->c1;
+    break;
   case ZLG_POLYNOMIAL:
-    return FN(power)(s * t->c0 + t->c1, t->args->degree);
+    EACH(v, n) s[v] = FN(power)(s[v] * c->c0 + c->c1, c->degree);
+    break;
   case ZLG_SIGMOID:
-    return FN(zlg_tanh)(s * t->c0 + t->c1);
+    EACH(v, n) s[v] = OP(zlg_tanh)(s[v] * c->c0 + c->c1);
+    break;
+  default:
+    break;
   }
-  return s;
 }
 
-/* K in place, `count` vectors. */
-ZLG_INLINE void FN(apply_kind)(zlg_kernel_kind kind, const struct FN(tile) * t, int64_t count, REAL *s) {
-  for (int64_t e = 0; e < count * LANES; e += LANES) *(VEC *)(s + e) = FN(kernel)(kind, t, *(const VEC *)(s + e));
+/* Kernels whose first step is worth doing ahead. */
+ZLG_INLINE bool FN(ahead)(zlg_kernel_kind kind) {
+  return kind == ZLG_EXPONENTIAL || kind == ZLG_MATERN32 || kind == ZLG_MATERN52;
 }
 
-/* partial[l] = sum over j of K[j][l] b[j], K from the metric's values. */
-ZLG_INLINE void FN(sum_kind)(zlg_kernel_kind kind, const struct FN(tile) * t, int64_t count, const REAL *s,
-                             const REAL *b, REAL *partial) {
-  VEC sum[V] = {{0}};
-  for (int64_t j = 0; j < count; j++, s += PANEL)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++) sum[v] += FN(kernel)(kind, t, *(const VEC *)(s + v * LANES)) * b[j];
-#pragma GCC unroll 4
-  for (int v = 0; v < V; v++) *(VEC *)(partial + v * LANES) = sum[v];
+/* ---- a block of K ---- */
+
+/* One panel against `count` points from the start of a group. With b (a number a point) the sums over the points go
+ * into partial; without, K is stored: [count][P] in k, which is room for the block in both cases. */
+struct FN(block) {
+  int64_t count;
+  const REAL *x, *y, *b;
+  REAL *partial, *k;
+};
+
+/* Dimensions k0 … k1 of the metric of `rows` points from member y of a group, added to what k holds where k0 > 0. */
+ZLG_INLINE void FN(metric_rows)(enum metric metric, bool careful, int rows, int64_t k0, int64_t k1, const REAL *x,
+                                const REAL *y, const REAL *w, REAL one, REAL *k) {
+  VEC value[GROUP][V];
+  EACH(j, rows)
+  EACH(v, V) value[j][v] = k0 > 0 ? *(const VEC *)(k + j * PANEL + v * LANES) : (VEC){0};
+  FN(metric)(metric, careful, rows, x, y, w, one, k0, k1, value);
+  EACH(j, rows)
+  EACH(v, V) * (VEC *)(k + j * PANEL + v * LANES) = value[j][v];
+}
+
+/* Dimensions are taken in pieces whose panel stays in the first-level cache, in the order of k. */
+#define PIECE (16384 / (V * ZLG_VECTOR_BYTES))
+ZLG_INLINE void FN(metric_block)(enum metric metric, bool careful, const struct FN(tile) * t,
+                                 const struct FN(block) * block) {
+  const int64_t d = t->args->d;
+  for (int64_t k0 = 0; k0 < d; k0 += PIECE) {
+    const int64_t k1 = min64(d, k0 + PIECE);
+    const REAL *y = block->y;
+    REAL *k = block->k;
+    int64_t count = block->count;
+    for (; count >= GROUP; count -= GROUP, y += d * GROUP, k += GROUP * PANEL)
+      FN(metric_rows)(metric, careful, GROUP, k0, k1, block->x, y, t->weights, t->constants.one, k);
+    for (; count >= 3; count -= 3, y += 3, k += 3 * PANEL)
+      FN(metric_rows)(metric, careful, 3, k0, k1, block->x, y, t->weights, t->constants.one, k);
+    for (; count > 0; count--, y++, k += PANEL)
+      FN(metric_rows)(metric, careful, 1, k0, k1, block->x, y, t->weights, t->constants.one, k);
+  }
+}
+#undef PIECE
+
+/* The same for the smallest dimensions: the panel stays in registers (d is a constant). */
+ZLG_INLINE void FN(metric_small)(enum metric metric, int d, REAL one, const struct FN(block) * block) {
+  VEC x[3][V];
+  EACH(e, d * V) x[e / V][e % V] = *(const VEC *)(block->x + e * LANES);
+  const REAL *y = block->y;
+  REAL *k = block->k;
+  for (int64_t j = 0; j < block->count; j += GROUP, y += d * GROUP) {
+    const int rows = (int)min64(GROUP, block->count - j);
+    int g = 0;
+#pragma GCC unroll 1
+    for (; g + 2 <= rows; g += 2, k += 2 * PANEL) {
+      VEC value[2][V] = {{{0}}};
+      EACH(e, d) FN(metric_step)(metric, false, 2, x[e], y + e * GROUP + g, one, value);
+      EACH(r, 2) EACH(v, V) * (VEC *)(k + r * PANEL + v * LANES) = value[r][v];
+    }
+    if (g < rows) {
+      VEC value[1][V] = {{{0}}};
+      EACH(e, d) FN(metric_step)(metric, false, 1, x[e], y + e * GROUP + g, one, value);
+      EACH(v, V) * (VEC *)(k + v * LANES) = value[0][v];
+    }
+  }
+}
+
+ZLG_INLINE void FN(metric_any_d)(enum metric metric, const struct FN(tile) * t, const struct FN(block) * block) {
+  const REAL one = t->constants.one;
+  switch (t->args->d) {
+  case 1:
+    FN(metric_small)(metric, 1, one, block);
+    break;
+  case 2:
+    FN(metric_small)(metric, 2, one, block);
+    break;
+  case 3:
+    FN(metric_small)(metric, 3, one, block);
+    break;
+  default:
+    FN(metric_block)(metric, false, t, block);
+  }
+}
+
+static void FN(do_metric)(const struct FN(tile) * t, const struct FN(block) * block) {
+  const enum metric metric = kernel_metric(t->args->kind);
+  const bool careful = t->packing == PACK_RAW;
+  if (metric == METRIC_DOT)
+    FN(metric_any_d)(METRIC_DOT, t, block);
+  else if (metric == METRIC_ABS && careful)
+    FN(metric_block)(METRIC_ABS, true, t, block);
+  else if (metric == METRIC_ABS)
+    FN(metric_any_d)(METRIC_ABS, t, block);
+  else if (careful)
+    FN(metric_block)(METRIC_SQUARE, true, t, block);
+  else
+    FN(metric_any_d)(METRIC_SQUARE, t, block);
+}
+
+/* What becomes of `rows` x V values after kernel_begin: the sum with b, or the store. */
+ZLG_INLINE void FN(finish)(zlg_kernel_kind kind, bool sums, int rows, const struct FN(constants) * c, VEC (*value)[V],
+                           const REAL *b, VEC *sum, REAL *k) {
+  FN(kernel_end)(kind, c, &value[0][0], rows * V);
+  EACH(j, rows) EACH(v, V) {
+    if (sums)
+      sum[v] += value[j][v] * b[j];
+    else
+      *(VEC *)(k + j * PANEL + v * LANES) = value[j][v];
+  }
+}
+
+/* Values of the metric from k, with the first step done. */
+ZLG_INLINE void FN(begin_stored)(zlg_kernel_kind kind, int rows, const struct FN(constants) * c, const REAL *k,
+                                 VEC (*value)[V]) {
+  EACH(j, rows) EACH(v, V) value[j][v] = *(const VEC *)(k + j * PANEL + v * LANES);
+  FN(kernel_begin)(kind, c, &value[0][0], rows * V);
+}
+
+/* The kernel function of a block whose metric is in k (ROWS rows more than the block may be read). */
+ZLG_INLINE void FN(function_block)(zlg_kernel_kind kind, bool sums, const struct FN(constants) * c,
+                                   const struct FN(block) * block) {
+  VEC sum[V] = {{0}}, next[ROWS][V], value[ROWS][V];
+  REAL *k = block->k;
+  const REAL *b = block->b;
+  int64_t j = 0;
+  if (FN(ahead)(kind)) FN(begin_stored)(kind, ROWS, c, k, next);
+  for (; j + ROWS <= block->count; j += ROWS, k += ROWS * PANEL, b += sums ? ROWS : 0) {
+    if (FN(ahead)(kind)) {
+      EACH(e, ROWS) EACH(v, V) value[e][v] = next[e][v];
+      FN(begin_stored)(kind, ROWS, c, k + ROWS * PANEL, next);
+    } else {
+      FN(begin_stored)(kind, ROWS, c, k, value);
+    }
+    FN(finish)(kind, sums, ROWS, c, value, b, sum, k);
+  }
+  for (; j < block->count; j++, k += PANEL, b += sums) {
+    FN(begin_stored)(kind, 1, c, k, value);
+    FN(finish)(kind, sums, 1, c, value, b, sum, k);
+  }
+  for (int v = 0; sums && v < V; v++) *(VEC *)(block->partial + v * LANES) = sum[v];
+}
+
+ZLG_INLINE void FN(block_kind)(zlg_kernel_kind kind, bool sums, const struct FN(tile) * t,
+                               const struct FN(block) * block) {
+  const struct FN(constants) constants = t->constants; /* a copy that no store can change */
+  FN(function_block)(kind, sums, &constants, block);
 }
 
 /* Each kernel gets loops of its own. */
-#define EACH_KERNEL(call)                                                                                              \
-  switch (t->args->kind) {                                                                                             \
-  case ZLG_LAPLACIAN:                                                                                                  \
-  case ZLG_GAUSSIAN:                                                                                                   \
-    call(ZLG_GAUSSIAN);                                                                                                \
-    break;                                                                                                             \
-  case ZLG_MATERN12:                                                                                                   \
-  case ZLG_EXPONENTIAL:                                                                                                \
-    call(ZLG_EXPONENTIAL);                                                                                             \
-    break;                                                                                                             \
-  case ZLG_MATERN32:                                                                                                   \
-    call(ZLG_MATERN32);                                                                                                \
-    break;                                                                                                             \
-  case ZLG_MATERN52:                                                                                                   \
-    call(ZLG_MATERN52);                                                                                                \
-    break;                                                                                                             \
-  case ZLG_RATIONAL_QUADRATIC:                                                                                         \
-    call(ZLG_RATIONAL_QUADRATIC);                                                                                      \
-    break;                                                                                                             \
-  case ZLG_INVERSE_MULTIQUADRIC:                                                                                       \
-    call(ZLG_INVERSE_MULTIQUADRIC);                                                                                    \
-    break;                                                                                                             \
-  case ZLG_CAUCHY:                                                                                                     \
-    call(ZLG_CAUCHY);                                                                                                  \
-    break;                                                                                                             \
-  case ZLG_ENERGY:                                                                                                     \
-    call(ZLG_ENERGY);                                                                                                  \
-    break;                                                                                                             \
-  case ZLG_LINEAR:                                                                                                     \
-    call(ZLG_LINEAR);                                                                                                  \
-    break;                                                                                                             \
-  case ZLG_POLYNOMIAL:                                                                                                 \
-    call(ZLG_POLYNOMIAL);                                                                                              \
-    break;                                                                                                             \
-  case ZLG_SIGMOID:                                                                                                    \
-    call(ZLG_SIGMOID);                                                                                                 \
-    break;                                                                                                             \
+#define KERNEL(kind)                                                                                                   \
+  static __attribute__((noinline)) void FN(block_##kind)(const struct FN(tile) * t, const struct FN(block) * block) {  \
+    if (block->b)                                                                                                      \
+      FN(block_kind)(kind, true, t, block);                                                                            \
+    else                                                                                                               \
+      FN(block_kind)(kind, false, t, block);                                                                           \
   }
+EACH_KERNEL(KERNEL)
+#undef KERNEL
 
-static void FN(apply_kernel)(const struct FN(tile) * t, int64_t count, REAL *s) {
-#define APPLY(kind) FN(apply_kind)(kind, t, count, s)
-  EACH_KERNEL(APPLY)
-#undef APPLY
-}
-
-static void FN(sum_kernel)(const struct FN(tile) * t, int64_t count, const REAL *s, const REAL *b, REAL *partial) {
-#define SUM(kind) FN(sum_kind)(kind, t, count, s, b, partial)
-  EACH_KERNEL(SUM)
-#undef SUM
+static void FN(do_block)(const struct FN(tile) * t, const struct FN(block) * block) {
+  FN(do_metric)(t, block);
+  switch (t->args->kind) {
+#define KERNEL(kind)                                                                                                   \
+  case kind:                                                                                                           \
+    FN(block_##kind)(t, block);                                                                                        \
+    break;
+    EACH_KERNEL(KERNEL)
+#undef KERNEL
+  default: /* ZLG_MATERN12 comes as ZLG_EXPONENTIAL */
+    break;
+  }
 }
 
 /* ---- the product with B, lanes over i ---- */
@@ -512,24 +649,17 @@ static void FN(pack_b)(struct view view, int64_t first, int64_t count, int64_t c
  * `width`. */
 ZLG_INLINE void FN(multiply_strip)(int width, int64_t count, const REAL *k, const REAL *b, double *sum) {
   VEC c[COLUMNS][V];
-#pragma GCC unroll 8
-  for (int i = 0; i < width; i++)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++) c[i][v] = (VEC){0};
+  EACH(i, width)
+  EACH(v, V) c[i][v] = (VEC){0};
   for (int64_t j = 0; j < count; j++, k += PANEL, b += width) {
     VEC kv[V];
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++) kv[v] = *(const VEC *)(k + v * LANES);
-#pragma GCC unroll 8
-    for (int i = 0; i < width; i++)
-#pragma GCC unroll 4
-      for (int v = 0; v < V; v++) c[i][v] += kv[v] * b[i];
+    EACH(v, V) kv[v] = *(const VEC *)(k + v * LANES);
+    EACH(i, width)
+    EACH(v, V) c[i][v] += kv[v] * b[i];
   }
   REAL block[COLUMNS * PANEL] __attribute__((aligned(64)));
-#pragma GCC unroll 8
-  for (int i = 0; i < width; i++)
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++) *(VEC *)(block + i * PANEL + v * LANES) = c[i][v];
+  EACH(i, width)
+  EACH(v, V) * (VEC *)(block + i * PANEL + v * LANES) = c[i][v];
   for (int e = 0; e < width * PANEL; e++) sum[e] += (double)block[e];
 }
 
@@ -541,9 +671,12 @@ static void FN(multiply_width)(int64_t width, int64_t count, const REAL *k, cons
     break;
     WIDTH(1)
     WIDTH(2)
-    WIDTH(3) WIDTH(4) WIDTH(5) WIDTH(6)
+    WIDTH(3)
+    WIDTH(4)
+    WIDTH(5)
+    WIDTH(6)
 #if ZLG_VECTOR_BYTES == 64
-        WIDTH(7) WIDTH(8)
+    WIDTH(7) WIDTH(8)
 #endif
 #undef WIDTH
   }
@@ -564,15 +697,17 @@ static void FN(multiply)(int64_t columns, int64_t packed, int64_t at, int64_t co
 /* One panel against the packed points j. */
 static void FN(panel_over_i)(const struct FN(tile) * t, const REAL *x, int64_t n, int64_t columns, double *sum) {
   for (int64_t j = 0; j < n; j += BLOCK) {
-    const int64_t count = min64(BLOCK, n - j);
-    FN(metric)(t, x, t->group_points + j * t->args->d, count, t->k);
-    if (columns == 1) {
-      FN(sum_kernel)(t, count, t->k, t->b + j, t->partial);
+    const struct FN(block) block = {.count = min64(BLOCK, n - j),
+                                    .x = x,
+                                    .y = t->group_points + j * t->args->d,
+                                    .b = columns == 1 ? t->b + j : NULL,
+                                    .partial = t->partial,
+                                    .k = t->k};
+    FN(do_block)(t, &block);
+    if (columns == 1)
       for (int l = 0; l < PANEL; l++) sum[l] += (double)t->partial[l];
-    } else {
-      FN(apply_kernel)(t, count * V, t->k);
-      FN(multiply)(columns, n, j, count, t->k, t->b, sum);
-    }
+    else
+      FN(multiply)(columns, n, j, block.count, t->k, t->b, sum);
   }
 }
 
@@ -594,11 +729,11 @@ static void FN(tile_over_i)(const struct FN(tile) * t, struct view x1, struct vi
     const int64_t columns = min64(t->plan.columns, args->r - c);
     for (int64_t i = 0; i < args->m; i += t->plan.lane_points) {
       const int64_t rows = min64(t->plan.lane_points, args->m - i);
-      FN(pack_lanes)(t, x1, i, rows, t->lane_points);
+      FN(pack)(t, x1, i, rows, PANEL, t->lane_points);
       memset(t->sum, 0, (size_t)(ceil_div(rows, PANEL) * PANEL * columns) * sizeof(double));
       for (int64_t j = 0; j < args->n; j += t->plan.group_points) {
         const int64_t n = min64(t->plan.group_points, args->n - j);
-        FN(pack_groups)(t, x2, j, n, t->group_points);
+        FN(pack)(t, x2, j, n, GROUP, t->group_points);
         FN(pack_b)(b, j, n, c, columns, t->b);
         for (int64_t p = 0; p < rows; p += PANEL)
           FN(panel_over_i)(t, t->lane_points + p * args->d, n, columns, t->sum + p * columns);
@@ -632,8 +767,7 @@ static void FN(multiply_over_j)(const struct FN(tile) * t, int64_t panels, int64
           const VEC k = *(const VEC *)(t->k + (p * m + i) * PANEL + v * LANES);
           const REAL *b = t->b + c * stride + p * PANEL + v * LANES;
           if (width == 4)
-#pragma GCC unroll 4
-            for (int e = 0; e < 4; e++) sum[e] += k * *(const VEC *)(b + e * stride);
+            EACH(e, 4) sum[e] += k * *(const VEC *)(b + e * stride);
           else
             for (int e = 0; e < width; e++) sum[e] += k * *(const VEC *)(b + e * stride);
         }
@@ -657,7 +791,7 @@ static void FN(flush_partial)(const struct FN(tile) * t, int64_t count) {
 static void FN(tile_over_j)(const struct FN(tile) * t, struct view x1, struct view x2, struct view b, double *acc) {
   const struct zlg_kernel_product_args *args = t->args;
   const int64_t m = args->m, chunk = t->plan.lane_points;
-  FN(pack_groups)(t, x1, 0, m, t->group_points);
+  FN(pack)(t, x1, 0, m, GROUP, t->group_points);
   for (int64_t c = 0; c < args->r; c += t->plan.columns) {
     const int64_t columns = min64(t->plan.columns, args->r - c);
     const int64_t sums = m * columns * LANES;
@@ -666,11 +800,13 @@ static void FN(tile_over_j)(const struct FN(tile) * t, struct view x1, struct vi
     int chunks = 0;
     for (int64_t j = 0; j < args->n; j += chunk) {
       const int64_t n = min64(chunk, args->n - j), panels = ceil_div(n, PANEL);
-      FN(pack_lanes)(t, x2, j, n, t->lane_points);
+      FN(pack)(t, x2, j, n, PANEL, t->lane_points);
       FN(pack_b_lanes)(t, b, j, n, c, columns, t->b);
-      for (int64_t p = 0; p < panels; p++)
-        FN(metric)(t, t->lane_points + p * PANEL * args->d, t->group_points, m, t->k + p * m * PANEL);
-      FN(apply_kernel)(t, panels * m * V, t->k);
+      for (int64_t p = 0; p < panels; p++) {
+        const struct FN(block) block = {
+            .count = m, .x = t->lane_points + p * PANEL * args->d, .y = t->group_points, .k = t->k + p * m * PANEL};
+        FN(do_block)(t, &block);
+      }
       FN(clear_behind)(t, n);
       FN(multiply_over_j)(t, panels, columns);
       if (++chunks % 16 == 0) FN(flush_partial)(t, sums); /* at most 256 terms are added in the tile's type */
@@ -774,5 +910,7 @@ static void FN(tile)(const struct zlg_kernel_product_args *args, const struct zl
 }
 
 #undef VEC
+#undef QUAD
+#undef QUAD_INDEX
 #undef PANEL
 #endif
