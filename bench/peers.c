@@ -38,13 +38,22 @@ static const char *home(void) {
   return given ? given : "";
 }
 
+/* It ends by itself when its input does, and saves what it compiled; one that is stuck is killed. */
 static void helper_stop(struct helper *helper) {
   if (!helper->process) return;
   close(helper->to);
+  for (int t = 0; t < 50 && helper->process; t++) {
+    if (waitpid(helper->process, NULL, WNOHANG) != 0)
+      helper->process = 0;
+    else
+      usleep(100000);
+  }
+  if (helper->process) {
+    kill(helper->process, SIGKILL);
+    waitpid(helper->process, NULL, 0);
+    helper->process = 0;
+  }
   close(helper->from);
-  kill(helper->process, SIGTERM);
-  waitpid(helper->process, NULL, 0);
-  helper->process = 0;
 }
 
 /* In the child: becomes the helper, or ends. */
