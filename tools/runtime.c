@@ -125,13 +125,27 @@ static void warn_about_workers(const struct runtime *runtime, const zlg_context 
     tool_warning("%d CPU workers asked for, %d found", runtime->options.cpu_workers, found);
 }
 
+/* The library's message, with its names of options turned into those of the command line. */
+static void say_why_not(int status) {
+  static const struct {
+    const char *field, *option;
+  } names[] = {{"cpu_workers = ", "--workers"}, {"scheduler = ", "--sched"}};
+  const char *message = zlg_context_message(NULL);
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (!strncmp(message, names[i].field, strlen(names[i].field))) {
+      tool_error("%s%s", names[i].option, strchr(message, ' '));
+      return;
+    }
+  tool_library_error(NULL, status, NULL);
+}
+
 int runtime_start(struct runtime *runtime, struct progress *progress, zlg_context **context) {
   setenv("STARPU_SILENT", "1", 0); /* its messages would stand between ours; STARPU_SILENT=0 brings them back */
   progress_wait(progress, "starting the workers (the first time on a machine, its buses are measured)");
   int status = zlg_context_create(context, &runtime->options);
   progress_waited(progress);
   if (status) {
-    tool_library_error(NULL, status, NULL);
+    say_why_not(status);
     return TOOL_FAILED;
   }
   warn_about_workers(runtime, *context);

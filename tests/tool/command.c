@@ -332,10 +332,11 @@ static void errors_name_the_culprit_and_exit_1(void) {
       {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o /dev/null:npy", "/dev/null: is no regular file"},
       {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.f32", "named f32"},
       {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --y0 x1.f64:x3", "expected the result's 300 x 1 f64"},
-      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --sched fastest", "known: "},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --sched fastest", "--sched = \"fastest\""},
       {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --trace none/t.tsv", "none/t.tsv"},
       {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy --opencl 12", "12 OpenCL workers asked for"},
-      {"$z info --sched fastest", "zellige: info: "},
+      {"$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy -w 4000", "--workers = 4000; at most "},
+      {"$z info --sched fastest", "known: "},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     remove("y.npy");
