@@ -39,7 +39,8 @@ typedef struct zlg_context_options {
   int cpu_workers;     /* OWN: number of CPU workers, -1 all cores, 0 none */
   int opencl_workers;  /* OWN: number of OpenCL workers, -1 all devices, 0 none */
   int cuda_workers;    /* OWN: number of CUDA workers, -1 all devices, 0 none */
-  const char *scheduler; /* OWN: one of StarPU's policies by name; NULL: "dmdas" with devices, else "lws" */
+  const char *scheduler; /* OWN: one of StarPU's policies by name; NULL: "dmdas" with devices, else "lws". StarPU's
+                            environment, STARPU_SCHED, outranks it */
   int bind_workers;    /* OWN: 1 one core each, 0 leave them unbound; -1 as StarPU's environment says */
   int64_t memory_limit; /* bytes the library may use for staged tiles and accumulators; 0: 1/8 of the machine's memory,
                            at most 128 MiB of staging for files */
@@ -57,6 +58,10 @@ ZLG_API void zlg_context_options_init(zlg_context_options *options);
  * lists the known ones), ZLG_ESTATE (mode), ZLG_ERUNTIME (StarPU did not start, its directory cannot be written),
  * ZLG_ENODEV (no worker at all), ZLG_ENOMEM. */
 ZLG_API int zlg_context_create(zlg_context **context, const zlg_context_options *options);
+
+/* A forked child has no workers: contexts of its parent refuse to apply anything there (ZLG_ESTATE), new ones are refused
+ * while the parent had an OWN one; giving objects back is allowed, waiting for requests is not. Fork before the first
+ * context, or call exec. */
 
 /* Gives the context back. Objects made with it keep it alive until they are gone; NULL is allowed. Requests under way are
  * waited for. */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codelets/common/codelet.h"
 #include "codelets/common/starpu_compat.h"
@@ -31,6 +32,8 @@ static int check_options(const zlg_context_options *o) {
     return zlg_fail(NULL, ZLG_EINVAL,
                     "cpu_workers, opencl_workers, cuda_workers = %d, %d, %d; expected -1 (all) or more", o->cpu_workers,
                     o->opencl_workers, o->cuda_workers);
+  if (o->bind_workers < -1 || o->bind_workers > 1)
+    return zlg_fail(NULL, ZLG_EINVAL, "bind_workers = %d, expected -1 (as StarPU does), 0 or 1", o->bind_workers);
   if (o->memory_limit < 0)
     return zlg_fail(NULL, ZLG_EINVAL, "memory_limit = %lld, expected 0 (default) or bytes", (long long)o->memory_limit);
   if (isnan(o->direct_seconds)) return zlg_fail(NULL, ZLG_EINVAL, "direct_seconds is NaN, expected seconds");
@@ -58,6 +61,7 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
   }
   atomic_init(&made->references, 1);
   made->serial = atomic_fetch_add(&serials, 1) + 1;
+  made->pid = getpid();
   made->options = *options;
   if (made->options.direct_seconds < 0) made->options.direct_seconds = 50e-6;
   made->memory_limit = options->memory_limit ? options->memory_limit : zlg_machine_get()->memory_bytes / 8;

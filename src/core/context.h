@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "zellige/context.h"
 
@@ -12,6 +13,7 @@ struct zlg_context {
   uint64_t serial; /* see zlg_context_serial() */
   zlg_context_options options; /* as given, defaults filled in; strings are not kept */
   zlg_runtime_mode mode;       /* OWN or SHARED */
+  pid_t pid;                   /* of the process that made it */
   int64_t memory_limit;
   int worker_count;
   zlg_worker_info *workers;    /* names owned */

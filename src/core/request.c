@@ -89,6 +89,7 @@ static void wait_a_little(zlg_request *request) {
 }
 
 void zlg_request_wait_change(zlg_request *request) {
+  zlg_runtime_schedule();
   wait_a_little(request);
   if (!request->threaded) tick(request, false);
 }
@@ -172,7 +173,10 @@ static void add_trace(zlg_request *request, const zlg_trace_entry *entry) {
     request->trace = more;
     request->trace_space = space;
   }
-  request->trace[request->trace_count++] = *entry;
+  /* Two tasks that end together may come here in the other order. */
+  int64_t at = request->trace_count++;
+  for (; at > 0 && request->trace[at - 1].end > entry->end; at--) request->trace[at] = request->trace[at - 1];
+  request->trace[at] = *entry;
 }
 
 void zlg_request_task_done(zlg_request *request, int id, const char *codelet, double begin, double end, double work) {

@@ -22,6 +22,7 @@ static struct {
   pthread_mutex_t lock;
   int owners;                                    /* OWN contexts; StarPU is ours while > 0 */
   int active;                                    /* requests under way of OWN contexts */
+  pid_t pid;                                     /* the process that has the workers: not a child it forked */
   int cpu_workers, opencl_workers, cuda_workers; /* as the first OWN context asked */
   char scheduler[64];
   int64_t bus_in[STARPU_MAXNODES], bus_out[STARPU_MAXNODES];
@@ -131,13 +132,16 @@ static int fill_conf(struct starpu_conf *conf, const zlg_context_options *option
   int status = check_cpu_workers(options->cpu_workers);
   if (status != ZLG_OK) return status;
 
+  /* StarPU lets its environment outrank whatever a program asks for. */
   const char *env_policy = nonempty_env("STARPU_SCHED");
   if (options->scheduler) {
-    conf->sched_policy = policy_by_name(options->scheduler); /* a pointer outranks the environment */
+    conf->sched_policy = policy_by_name(options->scheduler);
     if (!conf->sched_policy) return unknown_scheduler("scheduler", options->scheduler);
-  } else if (env_policy) {
+  }
+  if (env_policy) {
     if (!policy_by_name(env_policy)) return unknown_scheduler("STARPU_SCHED (environment)", env_policy);
-  } else {
+    conf->sched_policy = NULL;
+  } else if (!options->scheduler) {
     bool devices = zlg_devices_present(options->opencl_workers != 0 && env_number("STARPU_NOPENCL") != 0,
                                        options->cuda_workers != 0 && env_number("STARPU_NCUDA") != 0);
     conf->sched_policy = policy_by_name(devices ? "dmdas" : "lws");
@@ -176,6 +180,7 @@ static int start_own(zlg_context *context) {
   if (status == ZLG_OK) status = start_starpu(options);
   if (status != ZLG_OK) return status;
   if (starpu_memory_nodes_get_count() > 1) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
+  runtime.pid = getpid();
   runtime.cpu_workers = options->cpu_workers;
   runtime.opencl_workers = options->opencl_workers;
   runtime.cuda_workers = options->cuda_workers;
@@ -197,16 +202,20 @@ static int join_own(const zlg_context_options *options) {
       return zlg_fail(NULL, ZLG_ESTATE,
                       "%s = %d, but another context of this process has started StarPU with %d (-1: all)",
                       numbers[i].name, numbers[i].asked, numbers[i].has);
-  if (options->scheduler && strcmp(options->scheduler, runtime.scheduler) != 0) {
-    if (!policy_by_name(options->scheduler)) return unknown_scheduler("scheduler", options->scheduler);
+  if (options->scheduler && !policy_by_name(options->scheduler))
+    return unknown_scheduler("scheduler", options->scheduler);
+  if (options->scheduler && !nonempty_env("STARPU_SCHED") && strcmp(options->scheduler, runtime.scheduler) != 0)
     return zlg_fail(NULL, ZLG_ESTATE,
                     "scheduler = \"%s\", but another context of this process has started StarPU with \"%s\"",
                     options->scheduler, runtime.scheduler);
-  }
   return ZLG_OK;
 }
 
 static int resolve_mode(zlg_context *context) {
+  if (runtime.owners > 0 && runtime.pid != getpid())
+    return zlg_fail(NULL, ZLG_ESTATE,
+                    "this process was forked from one with a context, whose workers it does not have: make contexts "
+                    "after fork(), or call exec");
   bool foreign = runtime.owners == 0 && starpu_is_initialized();
   context->mode = context->options.mode;
   if (context->mode == ZLG_RUNTIME_AUTO) context->mode = foreign ? ZLG_RUNTIME_SHARED : ZLG_RUNTIME_OWN;
@@ -292,6 +301,7 @@ int zlg_runtime_acquire(zlg_context *context) {
 void zlg_runtime_release(zlg_context *context) {
   for (int i = 0; i < context->worker_count; i++) zlg_free((char *)context->workers[i].name);
   zlg_free(context->workers);
+  if (context->pid != getpid()) return; /* a forked child: StarPU is the parent's */
   pthread_mutex_lock(&runtime.lock);
   if (context->mode == ZLG_RUNTIME_SHARED) {
     starpu_shutdown(); /* gives the reference back */
@@ -314,6 +324,10 @@ void zlg_runtime_leave(const zlg_context *context) {
   pthread_mutex_lock(&runtime.lock);
   if (--runtime.active == 0) starpu_pause();
   pthread_mutex_unlock(&runtime.lock);
+}
+
+void zlg_runtime_schedule(void) {
+  starpu_do_schedule();
 }
 
 /* ---- transfers -------------------------------------------------------------------------------------------------- */

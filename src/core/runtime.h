@@ -16,6 +16,9 @@ void zlg_runtime_release(zlg_context *context);
 void zlg_runtime_enter(const zlg_context *context);
 void zlg_runtime_leave(const zlg_context *context);
 
+/* Schedulers that hold tasks back until they are asked for them (graph_test) give them out: called before waiting. */
+void zlg_runtime_schedule(void);
+
 /* Bytes moved into and out of each memory node since the process began, as far as StarPU's bus profiling says; false where
  * it is off (SHARED mode and the application did not switch it on). Arrays of `nodes` entries. */
 bool zlg_runtime_bus_bytes(int nodes, int64_t *in, int64_t *out);

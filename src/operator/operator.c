@@ -2,6 +2,7 @@
 #include "src/operator/operator.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "src/core/context.h"
 #include "src/core/error.h"
@@ -68,6 +69,8 @@ static int check_apply(const zlg_operator *A, zlg_op op, double alpha, const zlg
                        const zlg_matrix *Y) {
   if (!A) return zlg_fail(NULL, ZLG_EINVAL, "A is NULL, expected an operator");
   if (!X || !Y) return zlg_fail(A->context, ZLG_EINVAL, "%s is NULL, expected a matrix", X ? "Y" : "X");
+  if (A->context->pid != getpid())
+    return zlg_fail(A->context, ZLG_ESTATE, "the context was made before fork() and its workers are the parent's");
   int status = check_op(A, op);
   if (status == ZLG_OK) status = check_matrices(A, op, X, Y);
   if (status != ZLG_OK) return status;

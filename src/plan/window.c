@@ -46,10 +46,10 @@ static void task_ended(void *argument) {
   bool wake = --request->in_flight == 0 || request->in_flight % 4 == 0;
   for (int i = 0; i < ZLG_TASK_TILES; i++)
     if (task->pending[i] && --*task->pending[i] == 0) wake = true;
-  /* Signalled under the lock: the request may be gone as soon as it is free. */
+  /* All under the lock: as soon as it is free the request, the context and their allocator may be gone. */
+  zlg_free(task);
   if (wake) pthread_cond_broadcast(&request->changed);
   pthread_mutex_unlock(&request->lock);
-  zlg_free(task);
 }
 
 static int take_place(struct zlg_task *task, int64_t window) {
