@@ -12,8 +12,9 @@
 #define NOMINAL_BYTES 1e10
 #define TASK_LEAST 1e-3 /* seconds: a task costs some 10 microseconds */
 #define TASK_MOST 4e-3
-#define CHAINS 128            /* independent chains wanted, so that a machine of that many workers is busy */
-#define ACC_MOST (16ll << 20) /* bytes of one accumulator */
+#define CHAINS 128                      /* independent chains wanted, so that a machine of that many workers is busy */
+#define ACC_MOST (16ll << 20)           /* bytes of one accumulator */
+#define STARPU_MOST INT64_C(0x7fffffff) /* elements in a direction of a handle */
 #define PARTS_MOST_BYTES (64ll << 20)
 
 static int64_t min64(int64_t a, int64_t b) {
@@ -68,6 +69,8 @@ static void choose_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t
   const zlg_context_options *options = &sum->context->options;
   s->mt = options->tile_rows ? min64(max64(m, 1), options->tile_rows) : balanced(m, max64((int64_t)mt, 64));
   s->nt = options->tile_columns ? min64(max64(n, 1), options->tile_columns) : balanced(n, max64((int64_t)nt, 64));
+  s->mt = min64(s->mt, max64(1, STARPU_MOST / s->rt)); /* of the accumulator */
+  s->nt = min64(s->nt, STARPU_MOST);
 }
 
 static int64_t acc_bytes(const struct zlg_sum_shape *s) {

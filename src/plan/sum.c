@@ -75,6 +75,7 @@ static int submit_tile(struct run *run, struct row_block *block, int64_t j, stru
   sum->shape(sum->args, block->rows, piece(run->n, run->shape.nt, j), run->columns, first);
   struct zlg_task *task = zlg_task_new(run->request, sum->codelet, sum->args, sum->args_bytes);
   if (!task) return ZLG_ENOMEM;
+  task->work *= (double)run->columns / (double)run->r; /* a pair serves all columns, and is counted once */
   task->pending[0] = &block->p.pending;
   task->pending[1] = &q->pending;
   task->pending[2] = &x->pending;
