@@ -80,10 +80,11 @@ int bench_compare(const struct bench_settings *settings, struct bench_row *row, 
                   struct bench_meter *limit, struct bench_meter *others, int other_count);
 
 /* Rates of the hardware in this very moment, by `threads` threads at once; each call takes some 10 ms (20 for memory).
- * fma: multiply-adds of one element a second, by every vector register of the instruction set in use, independent
- * chains. triad: bytes a second of a[i] = b[i] + s c[i], out of caches, the write-allocate counted (4 streams). gemm:
- * multiply-adds a second of OpenBLAS. Negative: no memory. */
-double bench_fma_rate(zlg_type type, int threads);
+ * rate: operations on one element a second, by every vector register of the instruction set in use, independent chains.
+ * triad: bytes a second of a[i] = b[i] + s c[i], out of caches, the write-allocate counted (4 streams).
+ * gemm: multiply-adds a second of OpenBLAS. Negative: no memory. */
+enum bench_operation { BENCH_FMA, BENCH_DIVIDE, BENCH_ROOT };
+double bench_rate(enum bench_operation operation, zlg_type type, int threads);
 double bench_triad_rate(int threads);
 double bench_gemm_rate(zlg_type type, int threads);
 const char *bench_gemm_kernel(void);

@@ -13,6 +13,10 @@ struct kernel_shape {
   int64_t n;        /* 0: the default */
 };
 
+struct kernel_slots {
+  double multiplier, divisions, roots; /* operations of one pair */
+};
+
 /* One measurement under way. */
 struct kernel_trial {
   const struct bench_settings *settings;
@@ -20,14 +24,57 @@ struct kernel_trial {
   zlg_context *context;
   struct bench_product product, scalar; /* scalar: the isotropic twin of an ARD case */
   int repeats;                          /* applications in one repetition */
-  double slots;                         /* multiply-adds of one pair */
-  double bytes;                         /* of memory traffic of one pair; 0: stays in caches */
+  struct kernel_slots slots;
+  double bytes; /* of memory traffic of one pair; 0: stays in caches */
 };
 
-/* Multiply-add slots of one pair: d for the distance, the rest for the exponential, one for each right-hand side. */
-static double slots_of(zlg_kernel_kind kind, zlg_type type, int64_t d, int64_t r) {
-  (void)kind;
-  return (double)(d + r) + (type == ZLG_F32 ? 9 : 14);
+/* What one pair costs the multipliers and the divider, as the kernels in codelets/kernel_product/cpu.c are written:
+ * FMAs and multiplications; an exponential is its polynomial, a slot for the reduction and one for the scaling. Other
+ * additions go to pipes of their own on AMD's cores since Zen. */
+static struct kernel_slots slots_of(zlg_kernel_kind kind, zlg_type type, int64_t d, int64_t r) {
+  bool single = type == ZLG_F32;
+  double exponential = single ? 7 : 13, logarithm = single ? 5 : 9, tanh = single ? 9 : 14;
+  struct kernel_slots slots = {.multiplier = (double)(d + r)};
+  switch (kind) {
+  case ZLG_GAUSSIAN:
+    slots.multiplier += 1 + exponential;
+    break;
+  case ZLG_LAPLACIAN:
+    slots.multiplier += 0.5 * (double)d + 1 + exponential;
+    break;
+  case ZLG_EXPONENTIAL:
+  case ZLG_MATERN12:
+    slots.multiplier += 1 + exponential, slots.roots = 1;
+    break;
+  case ZLG_MATERN32:
+    slots.multiplier += 3 + exponential, slots.roots = 1;
+    break;
+  case ZLG_MATERN52:
+    slots.multiplier += 4 + exponential, slots.roots = 1;
+    break;
+  case ZLG_RATIONAL_QUADRATIC:
+    slots.multiplier += 2 + logarithm + exponential, slots.divisions = 1;
+    break;
+  case ZLG_INVERSE_MULTIQUADRIC:
+    slots.multiplier += 1, slots.roots = 1, slots.divisions = 1;
+    break;
+  case ZLG_CAUCHY:
+    slots.multiplier += 1, slots.divisions = 1;
+    break;
+  case ZLG_ENERGY:
+    slots.multiplier += 1, slots.roots = 1;
+    break;
+  case ZLG_LINEAR:
+    slots.multiplier += 1;
+    break;
+  case ZLG_POLYNOMIAL:
+    slots.multiplier += 3;
+    break;
+  case ZLG_SIGMOID:
+    slots.multiplier += 1 + tanh, slots.divisions = 1;
+    break;
+  }
+  return slots;
 }
 
 static double apply_rate(struct kernel_trial *trial, struct bench_product *product) {
@@ -48,11 +95,16 @@ static double once_scalar(void *state) {
   return apply_rate(trial, &trial->scalar);
 }
 
+/* Pairs a second: multipliers, divider and memory work side by side, so that the slowest of them decides. */
 static double once_limit(void *state) {
   struct kernel_trial *trial = state;
-  double limit = bench_fma_rate(trial->product.type, trial->settings->workers) / trial->slots;
-  if (trial->bytes > 0) limit = fmin(limit, bench_triad_rate(trial->settings->workers) / trial->bytes);
-  return 1e-6 * limit;
+  zlg_type type = trial->product.type;
+  int workers = trial->settings->workers;
+  double multiplying = trial->slots.multiplier / bench_rate(BENCH_FMA, type, workers), dividing = 0, reading = 0;
+  if (trial->slots.divisions > 0) dividing += trial->slots.divisions / bench_rate(BENCH_DIVIDE, type, workers);
+  if (trial->slots.roots > 0) dividing += trial->slots.roots / bench_rate(BENCH_ROOT, type, workers);
+  if (trial->bytes > 0) reading = trial->bytes / bench_triad_rate(workers);
+  return 1e-6 / fmax(multiplying, fmax(dividing, reading));
 }
 
 /* Seconds of a product of that many rows, its threads and caches warm; negative: failed. */
@@ -97,7 +149,9 @@ static void note_shape(struct kernel_trial *trial, struct bench_row *row) {
   bench_note(row, "m=%lld n=%lld", (long long)product->m, (long long)product->n);
   if (zlg_operator_cost(product->K, ZLG_NOTRANS, product->kernel.r, &cost) == ZLG_OK)
     bench_note(row, "tiles %lld x %lld", (long long)cost.tile_rows, (long long)cost.tile_columns);
-  bench_note(row, "%.4g slots", trial->slots);
+  bench_note(row, "%.4g slots", trial->slots.multiplier);
+  if (trial->slots.divisions + trial->slots.roots > 0)
+    bench_note(row, "%g divisions or roots", trial->slots.divisions + trial->slots.roots);
 }
 
 static int run_kernel(const struct bench_case *self, const struct bench_settings *settings, struct bench_row *row) {

@@ -10,7 +10,7 @@ struct machine_trial {
 
 static double once_fma(void *state) {
   const struct machine_trial *trial = state;
-  return 2e-9 * bench_fma_rate(trial->type, trial->workers);
+  return 2e-9 * bench_rate(BENCH_FMA, trial->type, trial->workers);
 }
 
 static double once_gemm(void *state) {

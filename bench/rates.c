@@ -3,62 +3,88 @@
 #include "bench/bench.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "codelets/common/isa.h"
 
 extern char *openblas_get_corename(void);
 
-/* The chains hide the latency of an FMA (4 cycles, two a cycle: 8 at least) and leave registers for the two operands.
- * The compiler may not reorder the recurrence, so that nothing but the loop counter is shared. Without FMA instructions
- * it is a multiplication and an addition, which is what that instruction set pays for one. */
-#define FMA_LOOP(NAME, TYPE, BYTES, CHAINS, ATTRIBUTE)                                                                 \
+/* One operation over and over on independent chains. They hide its latency (an FMA's is 4 cycles at two a cycle: 8 at
+ * least) and leave registers for the two operands. The compiler may not reorder the recurrences. Without FMA
+ * instructions it is a multiplication and an addition, which is what that instruction set pays for one. */
+#define RATE_LOOP(NAME, TYPE, BYTES, CHAINS, ATTRIBUTE, STEP)                                                          \
   ATTRIBUTE static double NAME(int64_t rounds) {                                                                       \
     typedef TYPE vector __attribute__((vector_size(BYTES)));                                                           \
     enum { LANES = BYTES / sizeof(TYPE) };                                                                             \
-    vector chain[CHAINS], factor = (vector){0} + (TYPE)0.999, addend = (vector){0} + (TYPE)0.001, sum = {0};           \
-    __asm__("" : "+m"(factor), "+m"(addend));                                                                          \
-    _Pragma("GCC unroll 32") for (int k = 0; k < CHAINS; k++) chain[k] = (vector){0} + (TYPE)k;                        \
+    vector chain[CHAINS], p = (vector){0} + (TYPE)0.999, q = (vector){0} + (TYPE)0.0013, sum = {0};                    \
+    __asm__("" : "+m"(p), "+m"(q));                                                                                    \
+    _Pragma("GCC unroll 32") for (int k = 0; k < CHAINS; k++) chain[k] = (vector){0} + (TYPE)(k + 1);                  \
     for (int64_t t = 0; t < rounds; t++)                                                                               \
-      _Pragma("GCC unroll 32") for (int k = 0; k < CHAINS; k++) chain[k] = chain[k] * factor + addend;                 \
+      _Pragma("GCC unroll 32") for (int k = 0; k < CHAINS; k++) chain[k] = STEP(chain[k], p, q);                       \
     _Pragma("GCC unroll 32") for (int k = 0; k < CHAINS; k++) sum += chain[k];                                         \
     double total = 0;                                                                                                  \
     for (int lane = 0; lane < LANES; lane++) total += (double)sum[lane];                                               \
     return total;                                                                                                      \
   }
+#define STEP_FMA(x, p, q) ((x) * (p) + (q))
+#define STEP_DIVIDE(x, p, q) ((p) / ((x) + (q)))
 
-FMA_LOOP(fma_f32_baseline, float, 16, 12, )
-FMA_LOOP(fma_f64_baseline, double, 16, 12, )
+/* The three operations for both types of one instruction set; the rows of the table below in the order of the enums. */
+#define RATE_LOOPS(ISA, BYTES, CHAINS, ATTRIBUTE, ROOT32, ROOT64)                                                      \
+  RATE_LOOP(fma_f32_##ISA, float, BYTES, CHAINS, ATTRIBUTE, STEP_FMA)                                                  \
+  RATE_LOOP(fma_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, STEP_FMA)                                                 \
+  RATE_LOOP(divide_f32_##ISA, float, BYTES, CHAINS, ATTRIBUTE, STEP_DIVIDE)                                            \
+  RATE_LOOP(divide_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, STEP_DIVIDE)                                           \
+  RATE_LOOP(root_f32_##ISA, float, BYTES, CHAINS, ATTRIBUTE, ROOT32)                                                   \
+  RATE_LOOP(root_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, ROOT64)
+#define RATE_ROW(ISA, BYTES, CHAINS)                                                                                   \
+  {                                                                                                                    \
+    .bytes = BYTES * CHAINS,                                                                                           \
+    .run = {{fma_f32_##ISA, fma_f64_##ISA}, {divide_f32_##ISA, divide_f64_##ISA}, {root_f32_##ISA, root_f64_##ISA}},   \
+  }
+
 #if defined(__x86_64__)
-FMA_LOOP(fma_f32_avx2, float, 32, 14, __attribute__((target("avx2,fma"))))
-FMA_LOOP(fma_f64_avx2, double, 32, 14, __attribute__((target("avx2,fma"))))
-FMA_LOOP(fma_f32_avx512, float, 64, 28, __attribute__((target("avx512f"))))
-FMA_LOOP(fma_f64_avx512, double, 64, 28, __attribute__((target("avx512f"))))
+#define ROOT32_512(x, p, q) ((vector)_mm512_sqrt_ps((__m512)((x) + (p))))
+#define ROOT64_512(x, p, q) ((vector)_mm512_sqrt_pd((__m512d)((x) + (p))))
+#define ROOT32_256(x, p, q) ((vector)_mm256_sqrt_ps((__m256)((x) + (p))))
+#define ROOT64_256(x, p, q) ((vector)_mm256_sqrt_pd((__m256d)((x) + (p))))
+#define ROOT32_128(x, p, q) ((vector)_mm_sqrt_ps((__m128)((x) + (p))))
+#define ROOT64_128(x, p, q) ((vector)_mm_sqrt_pd((__m128d)((x) + (p))))
+RATE_LOOPS(avx512, 64, 28, __attribute__((target("avx512f"))), ROOT32_512, ROOT64_512)
+RATE_LOOPS(avx2, 32, 14, __attribute__((target("avx2,fma"))), ROOT32_256, ROOT64_256)
+RATE_LOOPS(baseline, 16, 12, , ROOT32_128, ROOT64_128)
+#else
+/* In lanes, as the kernels do there. */
+#define ROOT32_LANES(x, p, q) ((vector){sqrtf((x)[0] + (p)[0]), sqrtf((x)[1]), sqrtf((x)[2]), sqrtf((x)[3])})
+#define ROOT64_LANES(x, p, q) ((vector){sqrt((x)[0] + (p)[0]), sqrt((x)[1])})
+RATE_LOOPS(baseline, 16, 12, , ROOT32_LANES, ROOT64_LANES)
 #endif
 
-struct fma_loop {
-  double (*run)(int64_t rounds);
-  double elements; /* multiply-adds of one round */
+struct rate_loops {
+  int bytes; /* that one round of each loop works on */
+  double (*run[3][2])(int64_t rounds);
 };
-
-static struct fma_loop fma_loop_in_use(zlg_type type) {
-  bool single = type == ZLG_F32;
+static const struct rate_loops all_rate_loops[] = {
+    [ZLG_ISA_BASELINE] = RATE_ROW(baseline, 16, 12),
 #if defined(__x86_64__)
-  if (zlg_isa_current() == ZLG_ISA_AVX512)
-    return single ? (struct fma_loop){fma_f32_avx512, 28 * 16} : (struct fma_loop){fma_f64_avx512, 28 * 8};
-  if (zlg_isa_current() == ZLG_ISA_AVX2)
-    return single ? (struct fma_loop){fma_f32_avx2, 14 * 8} : (struct fma_loop){fma_f64_avx2, 14 * 4};
+    [ZLG_ISA_AVX2] = RATE_ROW(avx2, 32, 14),
+    [ZLG_ISA_AVX512] = RATE_ROW(avx512, 64, 28),
 #endif
-  return single ? (struct fma_loop){fma_f32_baseline, 12 * 4} : (struct fma_loop){fma_f64_baseline, 12 * 2};
-}
+};
 
 /* A rate taken by several threads at once: each waits for all, works for some 10 ms and divides by its own time. */
 struct gang {
   int threads;
   atomic_int ready;
+  enum bench_operation operation;
   zlg_type type;
   double (*work)(const struct gang *gang, int rank); /* returns work done */
 };
@@ -87,8 +113,9 @@ static void *member_run(void *argument) {
   return NULL;
 }
 
-static double gang_rate(zlg_type type, int threads, double (*work)(const struct gang *, int)) {
-  struct gang gang = {.threads = threads, .type = type, .work = work};
+static double gang_rate(enum bench_operation operation, zlg_type type, int threads,
+                        double (*work)(const struct gang *, int)) {
+  struct gang gang = {.threads = threads, .operation = operation, .type = type, .work = work};
   struct member *members = calloc((size_t)threads, sizeof *members);
   pthread_t *ids = calloc((size_t)threads, sizeof *ids);
   double rate = -1;
@@ -110,20 +137,22 @@ cleanup:
 
 static volatile double sink;
 
-static double fma_work(const struct gang *gang, int rank) {
-  struct fma_loop loop = fma_loop_in_use(gang->type);
-  int64_t rounds = 0;
+static double operation_work(const struct gang *gang, int rank) {
+  const struct rate_loops *loops = &all_rate_loops[zlg_isa_current()];
+  double (*run)(int64_t) = loops->run[gang->operation][gang->type == ZLG_F64];
+  const int64_t rounds = gang->operation == BENCH_FMA ? 50000 : 5000;
+  int64_t done = 0;
   double start = thread_seconds(), sum = 0;
   while (thread_seconds() - start < 0.01) {
-    sum += loop.run(100000);
-    rounds += 100000;
+    sum += run(rounds);
+    done += rounds;
   }
   if (rank == 0) sink = sum;
-  return (double)rounds * loop.elements;
+  return (double)done * loops->bytes / (double)zlg_type_size(gang->type);
 }
 
-double bench_fma_rate(zlg_type type, int threads) {
-  return gang_rate(type, threads, fma_work);
+double bench_rate(enum bench_operation operation, zlg_type type, int threads) {
+  return gang_rate(operation, type, threads, operation_work);
 }
 
 /* Three arrays of 64 MiB, out of every cache but the largest servers'; a slice of them per thread. Made once. */
@@ -148,7 +177,7 @@ static double triad_work(const struct gang *gang, int rank) {
 }
 
 double bench_triad_rate(int threads) {
-  return stream_ready() ? gang_rate(ZLG_F64, threads, triad_work) : -1;
+  return stream_ready() ? gang_rate(BENCH_FMA, ZLG_F64, threads, triad_work) : -1;
 }
 
 /* 512 x 512 x 512 a thread, out of the same arrays, OpenBLAS itself on one thread (the driver sets
@@ -168,7 +197,7 @@ static double gemm_work(const struct gang *gang, int rank) {
 
 double bench_gemm_rate(zlg_type type, int threads) {
   if (!stream_ready() || threads > 3 * STREAM / (3 * 512 * 512)) return -1;
-  return gang_rate(type, threads, gemm_work);
+  return gang_rate(BENCH_FMA, type, threads, gemm_work);
 }
 
 const char *bench_gemm_kernel(void) {

@@ -37,7 +37,7 @@ static double once_ours(void *state) {
 
 static double once_limit(void *state) {
   const struct scaling_trial *trial = state;
-  return bench_fma_rate(trial->row->type, trial->settings->workers) / bench_fma_rate(trial->row->type, 1);
+  return bench_rate(BENCH_FMA, trial->row->type, trial->settings->workers) / bench_rate(BENCH_FMA, trial->row->type, 1);
 }
 
 static int run_scaling(const struct bench_case *self, const struct bench_settings *settings, struct bench_row *row) {
