@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "codelets/common/device.h"
+#include "codelets/common/device_opencl.h"
 #include "codelets/common/starpu_compat.h"
 #include "src/core/error.h"
 #include "src/core/machine.h"
@@ -20,6 +21,7 @@
 /* Everything about the one StarPU of this process, under one lock. */
 static struct {
   pthread_mutex_t lock;
+  int contexts;                                  /* of either mode */
   int owners;                                    /* OWN contexts; StarPU is ours while > 0 */
   int active;                                    /* requests under way of OWN contexts */
   pid_t pid;                                     /* the process that has the workers: not a child it forked */
@@ -286,7 +288,10 @@ int zlg_runtime_acquire(zlg_context *context) {
     status = runtime.owners ? join_own(&context->options) : start_own(context);
   else if (status == ZLG_OK && starpu_init(NULL) != 0)
     status = zlg_fail(NULL, ZLG_ERUNTIME, "a reference to the application's StarPU could not be taken");
-  if (status == ZLG_OK && context->mode == ZLG_RUNTIME_OWN) runtime.owners++;
+  if (status == ZLG_OK) {
+    runtime.contexts++;
+    runtime.owners += context->mode == ZLG_RUNTIME_OWN;
+  }
   pthread_mutex_unlock(&runtime.lock);
   if (status != ZLG_OK) return status;
   status = describe_workers(context);
@@ -298,11 +303,19 @@ int zlg_runtime_acquire(zlg_context *context) {
   return ZLG_OK;
 }
 
+/* Under the lock, when no request is under way any more. The allocator may be another one next time. */
+static void forget_programs(void) {
+#ifdef ZLG_WITH_OPENCL
+  zlg_opencl_release();
+#endif
+}
+
 void zlg_runtime_release(zlg_context *context) {
   for (int i = 0; i < context->worker_count; i++) zlg_free((char *)context->workers[i].name);
   zlg_free(context->workers);
   if (context->pid != getpid()) return; /* a forked child: StarPU is the parent's */
   pthread_mutex_lock(&runtime.lock);
+  if (--runtime.contexts == 0) forget_programs();
   if (context->mode == ZLG_RUNTIME_SHARED) {
     starpu_shutdown(); /* gives the reference back */
   } else if (--runtime.owners == 0) {
