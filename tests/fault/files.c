@@ -536,20 +536,25 @@ static void threads_write_and_read_disjoint_blocks(void) {
 static bool own_mounts;
 static char why_not[256];
 
+static bool write_proc(const char *path, const char *format, unsigned id) {
+  char text[64];
+  int length = snprintf(text, sizeof text, format, id), fd = open(path, O_WRONLY);
+  bool written = fd >= 0 && write(fd, text, (size_t)length) == length;
+  if (fd >= 0) close(fd);
+  return written;
+}
+
+/* Who is not root becomes it in a namespace of users that has himself only. */
+static bool make_own_users(void) {
+  unsigned user = getuid(), group = getgid();
+  return unshare(CLONE_NEWUSER) == 0 && write_proc("/proc/self/setgroups", "deny", 0) &&
+         write_proc("/proc/self/uid_map", "0 %u 1", user) && write_proc("/proc/self/gid_map", "0 %u 1", group);
+}
+
 static void make_own_mounts(void) {
-  uid_t user = getuid();
-  if (unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) {
-    snprintf(why_not, sizeof why_not, "no mounts of its own: %s", strerror(errno));
-    return;
-  }
-  if (user != 0) {
-    char map[64];
-    int length = snprintf(map, sizeof map, "0 %u 1", user), fd = open("/proc/self/uid_map", O_WRONLY);
-    if (fd < 0 || write(fd, map, (size_t)length) != length) snprintf(why_not, sizeof why_not, "no user map");
-    if (fd >= 0) close(fd);
-  }
-  own_mounts = mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-  if (!own_mounts) snprintf(why_not, sizeof why_not, "mounts stay shared: %s", strerror(errno));
+  own_mounts = (getuid() == 0 || make_own_users()) && unshare(CLONE_NEWNS) == 0 &&
+               mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+  if (!own_mounts) snprintf(why_not, sizeof why_not, "no mounts of its own: %s", strerror(errno));
 }
 
 /* Mounts at work/disk; false, and says why, where that is not permitted. */
