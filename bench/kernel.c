@@ -1,5 +1,5 @@
 /* Products by kernel matrices, in Mpair/s: one row per kernel, dimension and number of right-hand sides, through the
- * public interface, beside what the multiply-add slots of the kernels' own count (codelets/kernel_product) allow. */
+ * public interface, beside what the kernels' own count of operations (codelets/kernel_product/args.h) allows. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,10 +13,6 @@ struct kernel_shape {
   int64_t n;        /* 0: the default */
 };
 
-struct kernel_slots {
-  double multiplier, divisions, roots; /* operations of one pair */
-};
-
 /* One measurement under way. */
 struct kernel_trial {
   const struct bench_settings *settings;
@@ -24,58 +20,9 @@ struct kernel_trial {
   zlg_context *context;
   struct bench_product product, scalar; /* scalar: the isotropic twin of an ARD case */
   int repeats;                          /* applications in one repetition */
-  struct kernel_slots slots;
+  struct zlg_kernel_product_slots slots;
   double bytes; /* of memory traffic of one pair; 0: stays in caches */
 };
-
-/* What one pair costs the multipliers and the divider, as the kernels in codelets/kernel_product/cpu.c are written:
- * FMAs and multiplications; an exponential is its polynomial, a slot for the reduction and one for the scaling. Other
- * additions go to pipes of their own on AMD's cores since Zen. */
-static struct kernel_slots slots_of(zlg_kernel_kind kind, zlg_type type, int64_t d, int64_t r) {
-  bool single = type == ZLG_F32;
-  double exponential = single ? 7 : 13, logarithm = single ? 5 : 9, tanh = single ? 9 : 14;
-  struct kernel_slots slots = {.multiplier = (double)(d + r)};
-  switch (kind) {
-  case ZLG_GAUSSIAN:
-    slots.multiplier += 1 + exponential;
-    break;
-  case ZLG_LAPLACIAN:
-    slots.multiplier += 0.5 * (double)d + 1 + exponential;
-    break;
-  case ZLG_EXPONENTIAL:
-  case ZLG_MATERN12:
-    slots.multiplier += 1 + exponential, slots.roots = 1;
-    break;
-  case ZLG_MATERN32:
-    slots.multiplier += 3 + exponential, slots.roots = 1;
-    break;
-  case ZLG_MATERN52:
-    slots.multiplier += 4 + exponential, slots.roots = 1;
-    break;
-  case ZLG_RATIONAL_QUADRATIC:
-    slots.multiplier += 2 + logarithm + exponential, slots.divisions = 1;
-    break;
-  case ZLG_INVERSE_MULTIQUADRIC:
-    slots.multiplier += 1, slots.roots = 1, slots.divisions = 1;
-    break;
-  case ZLG_CAUCHY:
-    slots.multiplier += 1, slots.divisions = 1;
-    break;
-  case ZLG_ENERGY:
-    slots.multiplier += 1, slots.roots = 1;
-    break;
-  case ZLG_LINEAR:
-    slots.multiplier += 1;
-    break;
-  case ZLG_POLYNOMIAL:
-    slots.multiplier += 3;
-    break;
-  case ZLG_SIGMOID:
-    slots.multiplier += 1 + tanh, slots.divisions = 1;
-    break;
-  }
-  return slots;
-}
 
 static double apply_rate(struct kernel_trial *trial, struct bench_product *product) {
   double start = bench_clock(trial->settings->workers);
@@ -134,7 +81,7 @@ static int trial_open(struct kernel_trial *trial, const struct kernel_shape *sha
   if (m < 0 || bench_product_open(&trial->product, trial->context, shape->kernel, type, m, n, trial->row)) return -1;
   if (bench_product_apply(&trial->product, trial->context, trial->row)) return -1;
   if (bench_product_check(&trial->product, trial->row)) return -1;
-  trial->slots = slots_of(shape->kernel.kind, type, shape->kernel.d, shape->kernel.r);
+  trial->slots = zlg_kernel_product_slots(shape->kernel.kind, type, shape->kernel.d, shape->kernel.r);
   if (shape->m) {
     trial->bytes = (double)(shape->kernel.d + shape->kernel.r) * (double)zlg_type_size(type);
     double seconds = 1e-6 * (double)m * (double)n / apply_rate(trial, &trial->product);

@@ -126,65 +126,60 @@ ZLG_INLINE zlg_v64 zlg_copysign64(zlg_v64 a, zlg_v64 s) {
 #define ZLG_EXP2_MIN32 -127.0f
 #define ZLG_EXP2_MIN64 -1023.0
 
-/* (2^f - 1) / f and the like: minimax for the relative error of 2^f, |f| <= 1/2, constant term 1 (2^0 = 1 exactly).
- * Relative error of the polynomial: 1.6 * 2^-24 (degree 5), 0.05 * 2^-53 (degree 11). */
-ZLG_INLINE zlg_v32 zlg_exp2_tail32(zlg_v32 f) {
-  return 0x1.62e42ap-1f + f * (0x1.ebf9bap-3f + f * (0x1.c6b69ap-5f + f * (0x1.3ceaf8p-7f + f * 0x1.5bfd58p-10f)));
-}
-ZLG_INLINE zlg_v64 zlg_exp2_tail64(zlg_v64 f) {
-  zlg_v64 p = 0x1.e61d4332035bap-28 + f * 0x1.e9731780488cp-32;
-  p = 0x1.62bfc6596be6ap-20 + f * (0x1.b52522bc20bcdp-24 + f * p);
-  p = 0x1.4309130f6cbdbp-13 + f * (0x1.ffcbfc6685ee5p-17 + f * p);
-  p = 0x1.3b2ab6fb9fda6p-7 + f * (0x1.5d87fe789e96fp-10 + f * p);
-  return 0x1.62e42fefa39efp-1 + f * (0x1.ebfbdff82c5a6p-3 + f * (0x1.c6b08d704a12cp-5 + f * p));
-}
-
 /* Stage by stage for n vectors: a chain of some fifty cycles hides behind its neighbours only if they stand close. */
 #define ZLG_EACH_VECTOR(v, n) _Pragma("GCC unroll 16") for (int v = 0; v < (n); v++)
 
-/* 2^t in place for t <= 0, -inf and NaN included. */
-#if defined(__AVX512F__)
-/* The processor splits t into its floor (which VSCALEF takes) and 0 <= f < 1 by itself, infinities too, and lets
- * results underflow gradually. Relative error of the polynomials: 1.4 * 2^-24, 0.03 * 2^-53. */
-#define ZLG_REDUCE32(t) ((zlg_v32)_mm512_reduce_ps((__m512)(t), 1))
-#define ZLG_REDUCE64(t) ((zlg_v64)_mm512_reduce_pd((__m512d)(t), 1))
-#define ZLG_SCALE32(p, t) ((zlg_v32)_mm512_scalef_ps((__m512)(p), (__m512)(t)))
-#define ZLG_SCALE64(p, t) ((zlg_v64)_mm512_scalef_pd((__m512d)(p), (__m512d)(t)))
-static const float zlg_exp2_coefficients32[] = {0x1.e9689ep-10f, 0x1.277c32p-7f, 0x1.c91c0ep-5f,
-                                                0x1.ebdb6ap-3f,  0x1.62e4bap-1f, 1};
-static const double zlg_exp2_coefficients64[] = {0x1.58692f99834b4p-31, 0x1.c2b754f87bbc4p-28, 0x1.b861415ee5ep-24,
-                                                 0x1.628f098d23e6p-20,  0x1.ffcfcb63527b3p-17, 0x1.4308f9f3ca7b4p-13,
-                                                 0x1.5d87ff4f0694dp-10, 0x1.3b2ab6f7265afp-7,  0x1.c6b08d7065f97p-5,
-                                                 0x1.ebfbdff82c02ap-3,  0x1.62e42fefa39f5p-1,  1};
-#define ZLG_EXP2_BODY(b, fbits)                                                                                        \
-  zlg_v##b f[16], p[16];                                                                                               \
-  ZLG_EACH_VECTOR(v, n) f[v] = ZLG_REDUCE##b(t[v]);                                                                    \
-  ZLG_EACH_VECTOR(v, n) p[v] = zlg_exp2_coefficients##b[0] * f[v] + zlg_exp2_coefficients##b[1];                       \
-  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_EXP2_TERMS##b; e++) ZLG_EACH_VECTOR(v, n) p[v] =                    \
-      p[v] * f[v] + zlg_exp2_coefficients##b[e];                                                                       \
-  ZLG_EACH_VECTOR(v, n) t[v] = ZLG_SCALE##b(p[v], t[v]);
-#else
-/* A NaN must be one without payload (the packing sees to that): the exponent is added as an integer. */
+/* Minimax for the relative error of 2^f, |f| <= 1/2, constant term 1 (2^0 = 1 exactly): 1.6 * 2^-24 and 0.05 * 2^-53.
+ */
 static const float zlg_exp2_coefficients32[] = {0x1.5bfd58p-10f, 0x1.3ceaf8p-7f, 0x1.c6b69ap-5f,
                                                 0x1.ebf9bap-3f,  0x1.62e42ap-1f, 1};
 static const double zlg_exp2_coefficients64[] = {0x1.e9731780488cp-32,  0x1.e61d4332035bap-28, 0x1.b52522bc20bcdp-24,
                                                  0x1.62bfc6596be6ap-20, 0x1.ffcbfc6685ee5p-17, 0x1.4309130f6cbdbp-13,
                                                  0x1.5d87fe789e96fp-10, 0x1.3b2ab6fb9fda6p-7,  0x1.c6b08d704a12cp-5,
                                                  0x1.ebfbdff82c5a6p-3,  0x1.62e42fefa39efp-1,  1};
-#define ZLG_EXP2_BODY(b, fbits)                                                                                        \
-  zlg_v##b f[16], p[16], shifted[16];                                                                                  \
+
+/* 2^t in place for t <= 0, -inf and NaN included: t = integer + f. FMA slots: ZLG_EXP2_TERMS - 1. */
+#if defined(__AVX512F__)
+/* The processor finds f by itself, of infinities too, and VSCALEF lets results underflow gradually. */
+#define ZLG_REDUCE32(t) ((zlg_v32)_mm512_reduce_ps((__m512)(t), 0))
+#define ZLG_REDUCE64(t) ((zlg_v64)_mm512_reduce_pd((__m512d)(t), 0))
+#define ZLG_SCALE32(p, t) ((zlg_v32)_mm512_scalef_ps((__m512)(p), (__m512)(t)))
+#define ZLG_SCALE64(p, t) ((zlg_v64)_mm512_scalef_pd((__m512d)(p), (__m512d)(t)))
+#define ZLG_EXP2_SPLIT(b)                                                                                              \
+  ZLG_EACH_VECTOR(v, n) f[v] = ZLG_REDUCE##b(t[v]);                                                                    \
+  ZLG_EACH_VECTOR(v, n) exponent[v] = t[v] - f[v];
+#define ZLG_EXP2_JOIN(b, fbits) ZLG_EACH_VECTOR(v, n) t[v] = ZLG_SCALE##b(p[v], exponent[v]);
+#else
+/* A NaN must be one without payload (the packing sees to that): the exponent is added as an integer. */
+#define ZLG_EXP2_SPLIT(b)                                                                                              \
   ZLG_EACH_VECTOR(v, n) f[v] = zlg_max##b(zlg_set##b(ZLG_EXP2_MIN##b), t[v]);                                          \
-  ZLG_EACH_VECTOR(v, n) shifted[v] = f[v] + ZLG_MAGIC##b;                                                              \
-  ZLG_EACH_VECTOR(v, n) f[v] = f[v] - (shifted[v] - ZLG_MAGIC##b);                                                     \
+  ZLG_EACH_VECTOR(v, n) exponent[v] = f[v] + ZLG_MAGIC##b;                                                             \
+  ZLG_EACH_VECTOR(v, n) f[v] = f[v] - (exponent[v] - ZLG_MAGIC##b);
+#define ZLG_EXP2_JOIN(b, fbits)                                                                                        \
+  ZLG_EACH_VECTOR(v, n) t[v] = (zlg_v##b)((zlg_i##b)p[v] + ((zlg_i##b)exponent[v] << fbits));
+#endif
+#define ZLG_EXP2_BODY(b, fbits)                                                                                        \
+  zlg_v##b f[16], p[16], exponent[16];                                                                                 \
+  ZLG_EXP2_SPLIT(b)                                                                                                    \
   ZLG_EACH_VECTOR(v, n) p[v] = zlg_exp2_coefficients##b[0] * f[v] + zlg_exp2_coefficients##b[1];                       \
   _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_EXP2_TERMS##b; e++) ZLG_EACH_VECTOR(v, n) p[v] =                    \
       p[v] * f[v] + zlg_exp2_coefficients##b[e];                                                                       \
-  ZLG_EACH_VECTOR(v, n) t[v] = (zlg_v##b)((zlg_i##b)p[v] + ((zlg_i##b)shifted[v] << fbits));
-#endif
+  ZLG_EXP2_JOIN(b, fbits)
 #define ZLG_EXP2_TERMS32 6
 #define ZLG_EXP2_TERMS64 12
 ZLG_INLINE void zlg_exp2_32(zlg_v32 *t, int n){ZLG_EXP2_BODY(32, 23)} ZLG_INLINE
     void zlg_exp2_64(zlg_v64 *t, int n){ZLG_EXP2_BODY(64, 52)}
+
+/* (2^f - 1) / f, |f| <= 1/2: relative error 0.6 * 2^-24 and 0.5 * 2^-53. */
+ZLG_INLINE zlg_v32 zlg_exp2_tail32(zlg_v32 f) {
+  zlg_v32 p = 0x1.3b30ap-7f + f * (0x1.5f0b82p-10f + f * 0x1.3fa206p-13f);
+  return 0x1.62e43p-1f + f * (0x1.ebfbd8p-3f + f * (0x1.c6af76p-5f + f * p));
+}
+ZLG_INLINE zlg_v64 zlg_exp2_tail64(zlg_v64 f) {
+  zlg_v64 p = zlg_set64(zlg_exp2_coefficients64[0]);
+  _Pragma("GCC unroll 16") for (int e = 1; e < ZLG_EXP2_TERMS64 - 1; e++) p = p * f + zlg_exp2_coefficients64[e];
+  return p;
+}
 
 /* 2^t - 1 for t <= 0, without the cancellation near 0. */
 #define ZLG_EXP2M1_BODY(b, fbits)                                                                                      \

@@ -65,6 +65,11 @@ ZLG_INLINE enum metric kernel_metric(zlg_kernel_kind kind) {
   }
 }
 
+/* Indices for __builtin_shuffle of 16-byte vectors. */
+typedef int32_t short_index_32 __attribute__((vector_size(16)));
+typedef int64_t short_index_64 __attribute__((vector_size(16)));
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (FN(short_index)){__VA_ARGS__})
+
 /* The blocking of one call, from sizes alone. Scratch holds, in this order, the parts whose bytes are given. */
 struct plan {
   int64_t lanes, panel; /* points in a vector, in a panel */
@@ -150,7 +155,6 @@ static double metric_scale(const struct zlg_kernel_product_args *args, double we
 #define REAL float
 #define ROWS (ZLG_VECTOR_BYTES == 64 ? 4 : 2) /* points whose kernel functions are evaluated side by side */
 #define BITS 32
-#define INTEGER int32_t
 #define LANES ZLG_L32
 #define REAL_MAX 3.4028234663852886e38
 #define REAL_NAN __builtin_nanf("")
@@ -160,7 +164,6 @@ static double metric_scale(const struct zlg_kernel_product_args *args, double we
 #undef REAL
 #undef ROWS
 #undef BITS
-#undef INTEGER
 #undef LANES
 #undef REAL_MAX
 #undef REAL_NAN
@@ -170,7 +173,6 @@ static double metric_scale(const struct zlg_kernel_product_args *args, double we
 #define REAL double
 #define ROWS (ZLG_VECTOR_BYTES == 64 ? 4 : 3)
 #define BITS 64
-#define INTEGER int64_t
 #define LANES ZLG_L64
 #define REAL_MAX 1.7976931348623157e308
 #define REAL_NAN __builtin_nan("")
@@ -192,10 +194,9 @@ void ZLG_ISA_FN(zlg_kernel_product_cpu)(const struct zlg_kernel_product_args *ar
 typedef OP(zlg_v) FN(vec);
 #define VEC FN(vec)
 #define PANEL (V * LANES)
-#define QUAD FN(quad)
-#define QUAD_INDEX FN(quad_index)
-typedef REAL QUAD __attribute__((vector_size(4 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
-typedef INTEGER QUAD_INDEX __attribute__((vector_size(4 * sizeof(REAL))));
+#define SHORT FN(short_vector)
+#define SHORT_LANES (16 / (int)sizeof(REAL))
+typedef REAL SHORT __attribute__((vector_size(16), aligned(sizeof(REAL)), may_alias));
 
 /* Constants of the kernel function, see FN(set_constants). */
 struct FN(constants) {
@@ -230,43 +231,57 @@ static void FN(transform)(const struct FN(tile) * t, int64_t run, REAL *x) {
   for (int64_t e = 0; e < d * run; e++) x[e] = x[e] == x[e] ? x[e] : REAL_NAN; /* without payload, see zlg_exp2 */
 }
 
-/* Transposes `points` x d, rows at `from`, into to[k * run + p]. Four by four in registers where rows are contiguous.
- */
-static void FN(transpose)(struct view view, const REAL *from, int64_t points, int64_t d, int64_t run, REAL *to) {
-  int64_t done = 0; /* dimensions */
-  if (view.column == 1 && points % 4 == 0)
-    for (; done + 4 <= d; done += 4)
-      for (int64_t p = 0; p < points; p += 4) {
-        QUAD a, b, c, e;
-        const REAL *row = from + p * view.row + done;
-        memcpy(&a, row, sizeof a), memcpy(&b, row + view.row, sizeof a);
-        memcpy(&c, row + 2 * view.row, sizeof a), memcpy(&e, row + 3 * view.row, sizeof a);
-        const QUAD ab = __builtin_shuffle(a, b, (QUAD_INDEX){0, 4, 1, 5}),
-                   ab2 = __builtin_shuffle(a, b, (QUAD_INDEX){2, 6, 3, 7});
-        const QUAD ce = __builtin_shuffle(c, e, (QUAD_INDEX){0, 4, 1, 5}),
-                   ce2 = __builtin_shuffle(c, e, (QUAD_INDEX){2, 6, 3, 7});
-        REAL *column = to + done * run + p;
-        *(QUAD *)column = __builtin_shuffle(ab, ce, (QUAD_INDEX){0, 1, 4, 5});
-        *(QUAD *)(column + run) = __builtin_shuffle(ab, ce, (QUAD_INDEX){2, 3, 6, 7});
-        *(QUAD *)(column + 2 * run) = __builtin_shuffle(ab2, ce2, (QUAD_INDEX){0, 1, 4, 5});
-        *(QUAD *)(column + 3 * run) = __builtin_shuffle(ab2, ce2, (QUAD_INDEX){2, 3, 6, 7});
-      }
-  for (; done < d; done++)
-    for (int64_t p = 0; p < points; p++) to[done * run + p] = from[p * view.row + done * view.column];
+/* Small transposes in 16-byte registers, which every set has: SHORT_LANES x SHORT_LANES of a matrix, and SHORT_LANES
+ * points of three coordinates. from: rows `step` apart; to: rows `run` apart. */
+#if BITS == 32
+ZLG_INLINE void FN(transpose_square)(const REAL *from, int64_t step, int64_t run, REAL *to) {
+  SHORT a, b, c, e;
+  memcpy(&a, from, sizeof a), memcpy(&b, from + step, sizeof a);
+  memcpy(&c, from + 2 * step, sizeof a), memcpy(&e, from + 3 * step, sizeof a);
+  const SHORT ab = SHUFFLE(a, b, 0, 4, 1, 5), ab2 = SHUFFLE(a, b, 2, 6, 3, 7);
+  const SHORT ce = SHUFFLE(c, e, 0, 4, 1, 5), ce2 = SHUFFLE(c, e, 2, 6, 3, 7);
+  *(SHORT *)to = SHUFFLE(ab, ce, 0, 1, 4, 5);
+  *(SHORT *)(to + run) = SHUFFLE(ab, ce, 2, 3, 6, 7);
+  *(SHORT *)(to + 2 * run) = SHUFFLE(ab2, ce2, 0, 1, 4, 5);
+  *(SHORT *)(to + 3 * run) = SHUFFLE(ab2, ce2, 2, 3, 6, 7);
 }
+ZLG_INLINE void FN(transpose_three)(const REAL *from, int64_t run, REAL *to) {
+  SHORT a, b, c;
+  memcpy(&a, from, sizeof a), memcpy(&b, from + 4, sizeof a), memcpy(&c, from + 8, sizeof a);
+  *(SHORT *)to = SHUFFLE(SHUFFLE(a, b, 0, 3, 6, 0), c, 0, 1, 2, 5);
+  *(SHORT *)(to + run) = SHUFFLE(SHUFFLE(a, b, 1, 4, 7, 0), c, 0, 1, 2, 6);
+  *(SHORT *)(to + 2 * run) = SHUFFLE(SHUFFLE(a, b, 2, 5, 0, 0), c, 0, 1, 4, 7);
+}
+#else
+ZLG_INLINE void FN(transpose_square)(const REAL *from, int64_t step, int64_t run, REAL *to) {
+  SHORT a, b;
+  memcpy(&a, from, sizeof a), memcpy(&b, from + step, sizeof a);
+  *(SHORT *)to = SHUFFLE(a, b, 0, 2);
+  *(SHORT *)(to + run) = SHUFFLE(a, b, 1, 3);
+}
+ZLG_INLINE void FN(transpose_three)(const REAL *from, int64_t run, REAL *to) {
+  SHORT a, b, c;
+  memcpy(&a, from, sizeof a), memcpy(&b, from + 2, sizeof a), memcpy(&c, from + 4, sizeof a);
+  *(SHORT *)to = SHUFFLE(a, b, 0, 3);
+  *(SHORT *)(to + run) = SHUFFLE(a, c, 1, 2);
+  *(SHORT *)(to + 2 * run) = SHUFFLE(b, c, 0, 3);
+}
+#endif
 
-/* The same for three contiguous coordinates a point. */
-static void FN(transpose_3)(const REAL *from, int64_t points, int64_t run, REAL *to) {
-  for (int64_t p = 0; p < points; p += 4, from += 12) {
-    QUAD a, b, c;
-    memcpy(&a, from, sizeof a), memcpy(&b, from + 4, sizeof a), memcpy(&c, from + 8, sizeof a);
-    *(QUAD *)(to + p) =
-        __builtin_shuffle(__builtin_shuffle(a, b, (QUAD_INDEX){0, 3, 6, 0}), c, (QUAD_INDEX){0, 1, 2, 5});
-    *(QUAD *)(to + run + p) =
-        __builtin_shuffle(__builtin_shuffle(a, b, (QUAD_INDEX){1, 4, 7, 0}), c, (QUAD_INDEX){0, 1, 2, 6});
-    *(QUAD *)(to + 2 * run + p) =
-        __builtin_shuffle(__builtin_shuffle(a, b, (QUAD_INDEX){2, 5, 0, 0}), c, (QUAD_INDEX){0, 1, 4, 7});
+/* `points` x d, from the matrix's point at `from`, into to[k * run + p]. */
+static void FN(transpose)(struct view view, const REAL *from, int64_t points, int64_t d, int64_t run, REAL *to) {
+  int64_t k = 0;
+  if (view.column == 1 && points % SHORT_LANES == 0) {
+    if (d == 3 && view.row == 3) {
+      for (int64_t p = 0; p < points; p += SHORT_LANES) FN(transpose_three)(from + 3 * p, run, to + p);
+      return;
+    }
+    for (; k + SHORT_LANES <= d; k += SHORT_LANES)
+      for (int64_t p = 0; p < points; p += SHORT_LANES)
+        FN(transpose_square)(from + p * view.row + k, view.row, run, to + k * run + p);
   }
+  for (; k < d; k++)
+    for (int64_t p = 0; p < points; p++) to[k * run + p] = from[p * view.row + k * view.column];
 }
 
 /* Points first … first + count of a matrix in runs of `run`: element k of point p at (p / run * d + k) * run + p % run;
@@ -276,10 +291,7 @@ static void FN(pack)(const struct FN(tile) * t, struct view view, int64_t first,
   const REAL *from = (const REAL *)view.data + first * view.row;
   for (int64_t p = 0; p < count; p += run, to += d * run, from += run * view.row) {
     const int64_t points = min64(run, count - p);
-    if (d == 3 && view.column == 1 && view.row == 3 && points % 4 == 0)
-      FN(transpose_3)(from, points, run, to);
-    else
-      FN(transpose)(view, from, points, d, run, to);
+    FN(transpose)(view, from, points, d, run, to);
     for (int64_t k = 0; points < run && k < d; k++)
       memset(to + k * run + points, 0, (size_t)(run - points) * sizeof(REAL));
     FN(transform)(t, run, to);
@@ -289,7 +301,7 @@ static void FN(pack)(const struct FN(tile) * t, struct view view, int64_t first,
 /* ---- the metric ---- */
 
 /* One dimension of `rows` points of a group (y: the first) against a panel (x), added to sum. FMA slots per pair and
- * dimension: 1 (SQUARE, DOT), 2 where differences are weighted, none for ABS (two adds). */
+ * dimension: 1 (SQUARE, DOT), 2 where differences are weighted, 1.5 for ABS (three operations for four pipes). */
 ZLG_INLINE void FN(metric_step)(enum metric metric, bool careful, int rows, const VEC *x, const REAL *y, REAL w,
                                 VEC (*sum)[V]) {
   EACH(j, rows)
@@ -298,7 +310,11 @@ ZLG_INLINE void FN(metric_step)(enum metric metric, bool careful, int rows, cons
       sum[j][v] += x[v] * y[j];
       continue;
     }
-    VEC difference = x[v] - y[j];
+    VEC difference;
+    if (metric == METRIC_ABS && !careful)
+      difference = x[v] * w - y[j]; /* w = 1: the same difference from the multipliers, as the sum takes the adders */
+    else
+      difference = x[v] - y[j];
     if (careful) difference *= w;
     if (metric == METRIC_ABS)
       sum[j][v] += OP(zlg_abs)(difference);
@@ -590,29 +606,29 @@ ZLG_INLINE void FN(function_block)(zlg_kernel_kind kind, bool sums, const struct
   for (int v = 0; sums && v < V; v++) *(VEC *)(block->partial + v * LANES) = sum[v];
 }
 
-ZLG_INLINE void FN(block_kind)(zlg_kernel_kind kind, bool sums, const struct FN(tile) * t,
-                               const struct FN(block) * block) {
+ZLG_INLINE void FN(function_kind)(zlg_kernel_kind kind, bool sums, const struct FN(tile) * t,
+                                  const struct FN(block) * block) {
   const struct FN(constants) constants = t->constants; /* a copy that no store can change */
   FN(function_block)(kind, sums, &constants, block);
 }
 
 /* Each kernel gets loops of its own. */
 #define KERNEL(kind)                                                                                                   \
-  static __attribute__((noinline)) void FN(block_##kind)(const struct FN(tile) * t, const struct FN(block) * block) {  \
+  static __attribute__((noinline)) void FN(function_##kind)(const struct FN(tile) * t,                                 \
+                                                            const struct FN(block) * block) {                          \
     if (block->b)                                                                                                      \
-      FN(block_kind)(kind, true, t, block);                                                                            \
+      FN(function_kind)(kind, true, t, block);                                                                         \
     else                                                                                                               \
-      FN(block_kind)(kind, false, t, block);                                                                           \
+      FN(function_kind)(kind, false, t, block);                                                                        \
   }
 EACH_KERNEL(KERNEL)
 #undef KERNEL
 
-static void FN(do_block)(const struct FN(tile) * t, const struct FN(block) * block) {
-  FN(do_metric)(t, block);
+static void FN(do_function)(const struct FN(tile) * t, const struct FN(block) * block) {
   switch (t->args->kind) {
 #define KERNEL(kind)                                                                                                   \
   case kind:                                                                                                           \
-    FN(block_##kind)(t, block);                                                                                        \
+    FN(function_##kind)(t, block);                                                                                     \
     break;
     EACH_KERNEL(KERNEL)
 #undef KERNEL
@@ -703,7 +719,8 @@ static void FN(panel_over_i)(const struct FN(tile) * t, const REAL *x, int64_t n
                                     .b = columns == 1 ? t->b + j : NULL,
                                     .partial = t->partial,
                                     .k = t->k};
-    FN(do_block)(t, &block);
+    FN(do_metric)(t, &block);
+    FN(do_function)(t, &block);
     if (columns == 1)
       for (int l = 0; l < PANEL; l++) sum[l] += (double)t->partial[l];
     else
@@ -748,31 +765,47 @@ static void FN(tile_over_i)(const struct FN(tile) * t, struct view x1, struct vi
 /* B by columns, `columns` of plan.lane_points each, zeros behind the end. */
 static void FN(pack_b_lanes)(const struct FN(tile) * t, struct view view, int64_t first, int64_t count, int64_t column,
                              int64_t columns, REAL *to) {
+  const int64_t run = t->plan.lane_points;
   const REAL *from = (const REAL *)view.data + first * view.row + column * view.column;
-  for (int64_t c = 0; c < columns; c++, to += t->plan.lane_points, from += view.column) {
-    for (int64_t j = 0; j < count; j++) to[j] = from[j * view.row];
-    for (int64_t j = count; j < t->plan.lane_points; j++) to[j] = 0;
-  }
+  if (view.row == 1)
+    for (int64_t c = 0; c < columns; c++) memcpy(to + c * run, from + c * view.column, (size_t)count * sizeof(REAL));
+  else
+    FN(transpose)(view, from, count, columns, run, to);
+  for (int64_t c = 0; count < run && c < columns; c++)
+    memset(to + c * run + count, 0, (size_t)(run - count) * sizeof(REAL));
 }
 
-/* partial[i][c] (vectors) += sum over the chunk's vectors of k[i] b[c]; k is [panel][m][P]. */
-static void FN(multiply_over_j)(const struct FN(tile) * t, int64_t panels, int64_t columns) {
-  const int64_t m = t->args->m, stride = t->plan.lane_points;
-  for (int64_t i = 0; i < m; i++)
-    for (int64_t c = 0; c < columns; c += 4) {
-      const int64_t width = min64(4, columns - c);
-      VEC sum[4] = {{0}};
-      for (int64_t p = 0; p < panels; p++)
-        for (int v = 0; v < V; v++) {
-          const VEC k = *(const VEC *)(t->k + (p * m + i) * PANEL + v * LANES);
-          const REAL *b = t->b + c * stride + p * PANEL + v * LANES;
-          if (width == 4)
-            EACH(e, 4) sum[e] += k * *(const VEC *)(b + e * stride);
-          else
-            for (int e = 0; e < width; e++) sum[e] += k * *(const VEC *)(b + e * stride);
-        }
-      for (int e = 0; e < width; e++) *(VEC *)(t->partial + (i * columns + c + e) * LANES) += sum[e];
+/* rows x columns sums over the chunk's vectors of k[i] b[c], added to partial; k is [panel][m][P]. */
+ZLG_INLINE void FN(multiply_lanes)(int rows, int columns, int64_t panels, int64_t m, const REAL *k, int64_t stride,
+                                   const REAL *b, int64_t partial_stride, REAL *partial) {
+  VEC sum[4][2][V] = {{{{0}}}};
+  for (int64_t p = 0; p < panels; p++, k += m * PANEL, b += PANEL) EACH(v, V) EACH(c, columns) {
+      const VEC bv = *(const VEC *)(b + c * stride + v * LANES);
+      EACH(i, rows) sum[i][c][v] += *(const VEC *)(k + i * PANEL + v * LANES) * bv;
     }
+  EACH(i, rows) EACH(c, columns) EACH(v, V) * (VEC *)(partial + i * partial_stride + c * LANES) += sum[i][c][v];
+}
+
+static void FN(multiply_over_j)(const struct FN(tile) * t, int64_t panels, int64_t columns) {
+  const int64_t m = t->args->m, stride = t->plan.lane_points, partial_stride = columns * LANES;
+  for (int64_t i = 0; i < m;) {
+    const int rows = m - i >= 4 ? 4 : 1;
+    for (int64_t c = 0; c < columns;) {
+      const REAL *k = t->k + i * PANEL, *b = t->b + c * stride;
+      REAL *partial = t->partial + i * partial_stride + c * LANES;
+      const int width = columns - c >= 2 ? 2 : 1;
+      if (rows == 4 && width == 2)
+        FN(multiply_lanes)(4, 2, panels, m, k, stride, b, partial_stride, partial);
+      else if (rows == 4)
+        FN(multiply_lanes)(4, 1, panels, m, k, stride, b, partial_stride, partial);
+      else if (width == 2)
+        FN(multiply_lanes)(1, 2, panels, m, k, stride, b, partial_stride, partial);
+      else
+        FN(multiply_lanes)(1, 1, panels, m, k, stride, b, partial_stride, partial);
+      c += width;
+    }
+    i += rows;
+  }
 }
 
 /* Lanes behind the end of x2 hold the kernel at a made-up point: nothing of it may reach a sum. */
@@ -805,8 +838,9 @@ static void FN(tile_over_j)(const struct FN(tile) * t, struct view x1, struct vi
       for (int64_t p = 0; p < panels; p++) {
         const struct FN(block) block = {
             .count = m, .x = t->lane_points + p * PANEL * args->d, .y = t->group_points, .k = t->k + p * m * PANEL};
-        FN(do_block)(t, &block);
+        FN(do_metric)(t, &block);
       }
+      FN(do_function)(t, &(struct FN(block)){.count = panels * m, .k = t->k});
       FN(clear_behind)(t, n);
       FN(multiply_over_j)(t, panels, columns);
       if (++chunks % 16 == 0) FN(flush_partial)(t, sums); /* at most 256 terms are added in the tile's type */
@@ -848,7 +882,9 @@ static double FN(choose_packing)(struct FN(tile) * t, struct view x1, struct vie
   const enum metric metric = kernel_metric(args->kind);
   t->centre = centre;
   t->power = 1;
-  if (args->isotropic) {
+  bool isotropic = true;
+  for (int64_t k = 1; k < args->d && !args->isotropic; k++) isotropic = isotropic && t->w[k] == t->w[0];
+  if (isotropic) {
     t->packing = PACK_POWER;
     /* Ordinary lengthscales leave the coordinates alone; extreme ones are brought into range by a power of two, which
      * is exact, unless coordinates would leave the range by it. */
@@ -870,8 +906,7 @@ static double FN(choose_packing)(struct FN(tile) * t, struct view x1, struct vie
   bool small = true, centred_small = true;
   for (int64_t k = 0; k < args->d; k++) {
     const struct range range = FN(range)(t, x1, x2, k);
-    small = small && fmax(-range.low, range.high) * args->d >= 0 &&
-            fmax(-range.low, range.high) * t->w[k] <= COORDINATE_MAX;
+    small = small && fmax(-range.low, range.high) * t->w[k] <= COORDINATE_MAX;
     centred_small = centred_small && (range.high - range.low) * 0.5 * t->w[k] <= COORDINATE_MAX;
     centre[k] = range.low + (range.high - range.low) * 0.5;
   }
@@ -910,7 +945,7 @@ static void FN(tile)(const struct zlg_kernel_product_args *args, const struct zl
 }
 
 #undef VEC
-#undef QUAD
-#undef QUAD_INDEX
+#undef SHORT
+#undef SHORT_LANES
 #undef PANEL
 #endif
