@@ -622,7 +622,8 @@ static void *count_allocate(void *user, size_t bytes) {
   size_t *memory = malloc(bytes + 64);
   if (memory == NULL) return NULL;
   *memory = bytes;
-  size_t now = __atomic_add_fetch(&allocated, bytes, __ATOMIC_RELAXED), most = most_allocated;
+  size_t now = __atomic_add_fetch(&allocated, bytes, __ATOMIC_RELAXED);
+  size_t most = __atomic_load_n(&most_allocated, __ATOMIC_RELAXED);
   while (now > most && !__atomic_compare_exchange_n(&most_allocated, &most, now, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     ;
   return (char *)memory + 64;
