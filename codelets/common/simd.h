@@ -54,13 +54,50 @@ ZLG_INLINE zlg_v64 zlg_set64(double s) {
   return s - (zlg_v64){0};
 }
 
-/* a where the mask (of a comparison) is set, b elsewhere. */
+/* a where x < limit (not where x is a NaN), b elsewhere; a where e is 0, b elsewhere. */
+#if defined(__AVX512F__)
+ZLG_INLINE zlg_v32 zlg_where_less32(zlg_v32 x, zlg_v32 limit, zlg_v32 a, zlg_v32 b) {
+  return (zlg_v32)_mm512_mask_blend_ps(_mm512_cmp_ps_mask((__m512)x, (__m512)limit, _CMP_LT_OQ), (__m512)b, (__m512)a);
+}
+ZLG_INLINE zlg_v64 zlg_where_less64(zlg_v64 x, zlg_v64 limit, zlg_v64 a, zlg_v64 b) {
+  return (zlg_v64)_mm512_mask_blend_pd(_mm512_cmp_pd_mask((__m512d)x, (__m512d)limit, _CMP_LT_OQ), (__m512d)b,
+                                       (__m512d)a);
+}
+ZLG_INLINE zlg_v32 zlg_where_zero32(zlg_i32 e, zlg_v32 a, zlg_v32 b) {
+  return (zlg_v32)_mm512_mask_blend_ps(_mm512_testn_epi32_mask((__m512i)e, (__m512i)e), (__m512)b, (__m512)a);
+}
+ZLG_INLINE zlg_v64 zlg_where_zero64(zlg_i64 e, zlg_v64 a, zlg_v64 b) {
+  return (zlg_v64)_mm512_mask_blend_pd(_mm512_testn_epi64_mask((__m512i)e, (__m512i)e), (__m512d)b, (__m512d)a);
+}
+#else
 ZLG_INLINE zlg_v32 zlg_select32(zlg_i32 mask, zlg_v32 a, zlg_v32 b) {
+#if defined(__AVX2__)
+  return (zlg_v32)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)mask);
+#else
   return (zlg_v32)((mask & (zlg_i32)a) | (~mask & (zlg_i32)b));
+#endif
 }
 ZLG_INLINE zlg_v64 zlg_select64(zlg_i64 mask, zlg_v64 a, zlg_v64 b) {
+#if defined(__AVX2__)
+  return (zlg_v64)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)mask);
+#else
   return (zlg_v64)((mask & (zlg_i64)a) | (~mask & (zlg_i64)b));
+#endif
 }
+ZLG_INLINE zlg_v32 zlg_where_less32(zlg_v32 x, zlg_v32 limit, zlg_v32 a, zlg_v32 b) {
+  return zlg_select32(x < limit, a, b);
+}
+ZLG_INLINE zlg_v64 zlg_where_less64(zlg_v64 x, zlg_v64 limit, zlg_v64 a, zlg_v64 b) {
+  return zlg_select64(x < limit, a, b);
+}
+ZLG_INLINE zlg_v32 zlg_where_zero32(zlg_i32 e, zlg_v32 a, zlg_v32 b) {
+  return zlg_select32(e == 0, a, b);
+}
+ZLG_INLINE zlg_v64 zlg_where_zero64(zlg_i64 e, zlg_v64 a, zlg_v64 b) {
+  return zlg_select64(e == 0, a, b);
+}
+#endif
+
 /* Where the two compare false (equal, or a NaN) the second is returned: zlg_max(limit, x) keeps a NaN in x. */
 #ifdef ZLG_VOP
 ZLG_INLINE zlg_v32 zlg_max32(zlg_v32 a, zlg_v32 b) {
@@ -129,14 +166,32 @@ ZLG_INLINE zlg_v64 zlg_copysign64(zlg_v64 a, zlg_v64 s) {
 /* Stage by stage for n vectors: a chain of some fifty cycles hides behind its neighbours only if they stand close. */
 #define ZLG_EACH_VECTOR(v, n) _Pragma("GCC unroll 16") for (int v = 0; v < (n); v++)
 
+/* Makes the compiler read what the pointer points to anew: with 16 registers, constants are better read again in every
+ * round of a loop than kept at the price of its sums going to memory and back. */
+#if ZLG_VECTOR_BYTES == 64 || !defined(__GNUC__)
+#define ZLG_READ_AGAIN(pointer) ((void)0)
+#else
+#define ZLG_READ_AGAIN(pointer) __asm__("" : "+r"(pointer))
+#endif
+
 /* Minimax for the relative error of 2^f, |f| <= 1/2, constant term 1 (2^0 = 1 exactly): 1.6 * 2^-24 and 0.05 * 2^-53.
  */
-static const float zlg_exp2_coefficients32[] = {0x1.5bfd58p-10f, 0x1.3ceaf8p-7f, 0x1.c6b69ap-5f,
-                                                0x1.ebf9bap-3f,  0x1.62e42ap-1f, 1};
-static const double zlg_exp2_coefficients64[] = {0x1.e9731780488cp-32,  0x1.e61d4332035bap-28, 0x1.b52522bc20bcdp-24,
-                                                 0x1.62bfc6596be6ap-20, 0x1.ffcbfc6685ee5p-17, 0x1.4309130f6cbdbp-13,
-                                                 0x1.5d87fe789e96fp-10, 0x1.3b2ab6fb9fda6p-7,  0x1.c6b08d704a12cp-5,
-                                                 0x1.ebfbdff82c5a6p-3,  0x1.62e42fefa39efp-1,  1};
+#define ZLG_EXP2_TERMS32 6
+#define ZLG_EXP2_TERMS64 12
+struct zlg_exp2_32 {
+  float least, magic, coefficients[ZLG_EXP2_TERMS32];
+};
+struct zlg_exp2_64 {
+  double least, magic, coefficients[ZLG_EXP2_TERMS64];
+};
+static const struct zlg_exp2_32 zlg_exp2_table32 = {
+    ZLG_EXP2_MIN32, ZLG_MAGIC32, {0x1.5bfd58p-10f, 0x1.3ceaf8p-7f, 0x1.c6b69ap-5f, 0x1.ebf9bap-3f, 0x1.62e42ap-1f, 1}};
+static const struct zlg_exp2_64 zlg_exp2_table64 = {
+    ZLG_EXP2_MIN64,
+    ZLG_MAGIC64,
+    {0x1.e9731780488cp-32, 0x1.e61d4332035bap-28, 0x1.b52522bc20bcdp-24, 0x1.62bfc6596be6ap-20, 0x1.ffcbfc6685ee5p-17,
+     0x1.4309130f6cbdbp-13, 0x1.5d87fe789e96fp-10, 0x1.3b2ab6fb9fda6p-7, 0x1.c6b08d704a12cp-5, 0x1.ebfbdff82c5a6p-3,
+     0x1.62e42fefa39efp-1, 1}};
 
 /* 2^t in place for t <= 0, -inf and NaN included: t = integer + f. FMA slots: ZLG_EXP2_TERMS - 1. */
 #if defined(__AVX512F__)
@@ -152,77 +207,100 @@ static const double zlg_exp2_coefficients64[] = {0x1.e9731780488cp-32,  0x1.e61d
 #else
 /* A NaN must be one without payload (the packing sees to that): the exponent is added as an integer. */
 #define ZLG_EXP2_SPLIT(b)                                                                                              \
-  ZLG_EACH_VECTOR(v, n) f[v] = zlg_max##b(zlg_set##b(ZLG_EXP2_MIN##b), t[v]);                                          \
-  ZLG_EACH_VECTOR(v, n) exponent[v] = f[v] + ZLG_MAGIC##b;                                                             \
-  ZLG_EACH_VECTOR(v, n) f[v] = f[v] - (exponent[v] - ZLG_MAGIC##b);
+  ZLG_EACH_VECTOR(v, n) f[v] = zlg_max##b(zlg_set##b(table->least), t[v]);                                             \
+  ZLG_EACH_VECTOR(v, n) exponent[v] = f[v] + table->magic;                                                             \
+  ZLG_EACH_VECTOR(v, n) f[v] = f[v] - (exponent[v] - table->magic);
 #define ZLG_EXP2_JOIN(b, fbits)                                                                                        \
   ZLG_EACH_VECTOR(v, n) t[v] = (zlg_v##b)((zlg_i##b)p[v] + ((zlg_i##b)exponent[v] << fbits));
 #endif
 #define ZLG_EXP2_BODY(b, fbits)                                                                                        \
   zlg_v##b f[16], p[16], exponent[16];                                                                                 \
   ZLG_EXP2_SPLIT(b)                                                                                                    \
-  ZLG_EACH_VECTOR(v, n) p[v] = zlg_exp2_coefficients##b[0] * f[v] + zlg_exp2_coefficients##b[1];                       \
+  ZLG_EACH_VECTOR(v, n) p[v] = table->coefficients[0] * f[v] + table->coefficients[1];                                 \
   _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_EXP2_TERMS##b; e++) ZLG_EACH_VECTOR(v, n) p[v] =                    \
-      p[v] * f[v] + zlg_exp2_coefficients##b[e];                                                                       \
+      p[v] * f[v] + table->coefficients[e];                                                                            \
   ZLG_EXP2_JOIN(b, fbits)
-#define ZLG_EXP2_TERMS32 6
-#define ZLG_EXP2_TERMS64 12
-ZLG_INLINE void zlg_exp2_32(zlg_v32 *t, int n){ZLG_EXP2_BODY(32, 23)} ZLG_INLINE
-    void zlg_exp2_64(zlg_v64 *t, int n){ZLG_EXP2_BODY(64, 52)}
-
-/* (2^f - 1) / f, |f| <= 1/2: relative error 0.6 * 2^-24 and 0.5 * 2^-53. */
-ZLG_INLINE zlg_v32 zlg_exp2_tail32(zlg_v32 f) {
-  zlg_v32 p = 0x1.3b30ap-7f + f * (0x1.5f0b82p-10f + f * 0x1.3fa206p-13f);
-  return 0x1.62e43p-1f + f * (0x1.ebfbd8p-3f + f * (0x1.c6af76p-5f + f * p));
-}
-ZLG_INLINE zlg_v64 zlg_exp2_tail64(zlg_v64 f) {
-  zlg_v64 p = zlg_set64(zlg_exp2_coefficients64[0]);
-  _Pragma("GCC unroll 16") for (int e = 1; e < ZLG_EXP2_TERMS64 - 1; e++) p = p * f + zlg_exp2_coefficients64[e];
-  return p;
+/* table: &zlg_exp2_table, perhaps through ZLG_READ_AGAIN. */
+ZLG_INLINE void zlg_exp2_32(const struct zlg_exp2_32 *table, zlg_v32 *t, int n){ZLG_EXP2_BODY(32, 23)} ZLG_INLINE
+    void zlg_exp2_64(const struct zlg_exp2_64 *table, zlg_v64 *t, int n) {
+  ZLG_EXP2_BODY(64, 52)
 }
 
-/* 2^t - 1 for t <= 0, without the cancellation near 0. */
-#define ZLG_EXP2M1_BODY(b, fbits)                                                                                      \
-  t = zlg_max##b(zlg_set##b(-100), t);                                                                                 \
-  zlg_v##b shifted = t + ZLG_MAGIC##b;                                                                                 \
-  zlg_v##b f = t - (shifted - ZLG_MAGIC##b);                                                                           \
-  zlg_v##b scale = (zlg_v##b)((zlg_i##b)zlg_set##b(1) + ((zlg_i##b)shifted << fbits));                                 \
-  return scale * (f * zlg_exp2_tail##b(f)) + (scale - 1);
-ZLG_INLINE zlg_v32 zlg_exp2m1_32(zlg_v32 t){ZLG_EXP2M1_BODY(32, 23)} ZLG_INLINE zlg_v64
-    zlg_exp2m1_64(zlg_v64 t){ZLG_EXP2M1_BODY(64, 52)}
-
-/* tanh(x) = (1 - e) / (1 + e), e = exp(-2|x|), from e - 1: exact to the last places near 0 too. */
-#define ZLG_TANH_BODY(b, real)                                                                                         \
-  zlg_v##b m = zlg_exp2m1_##b(zlg_abs##b(x) * (real)-0x1.71547652b82fep1);                                             \
-  return zlg_copysign##b(m / (2 + m), x);
-ZLG_INLINE zlg_v32 zlg_tanh32(zlg_v32 x){ZLG_TANH_BODY(32, float)} ZLG_INLINE zlg_v64
-    zlg_tanh64(zlg_v64 x){ZLG_TANH_BODY(64, double)}
-
-/* log2((1 + s) / (1 - s)) / s as a polynomial in s^2, |s| <= 3 - 2 sqrt(2): relative error 0.2 * 2^-24, 0.13 * 2^-53.
- */
-ZLG_INLINE zlg_v32 zlg_log2_series32(zlg_v32 z) {
-  return 0x1.715476p1f + z * (0x1.ec7234p-1f + z * (0x1.26ee5cp-1f + z * 0x1.c7913p-2f));
+/* tanh(x) = (1 - e) / (1 + e), e = exp(-2|x|), in place, from 1 - e without the cancellation near 0: with -2|x| log2(e)
+ * = n + f, e - 1 = 2^n (2^f - 1) + (2^n - 1). (2^f - 1) / f is a polynomial: relative error 0.6 * 2^-24 and 0.5 *
+ * 2^-53. FMA slots: 3 and its degree, 5 and 10, and a division. */
+#define ZLG_TANH_TERMS32 6
+#define ZLG_TANH_TERMS64 11
+struct zlg_tanh_32 {
+  float scale, least, magic, coefficients[ZLG_TANH_TERMS32];
+};
+struct zlg_tanh_64 {
+  double scale, least, magic, coefficients[ZLG_TANH_TERMS64];
+};
+static const struct zlg_tanh_32 zlg_tanh_table32 = {
+    -0x1.715476p1f,
+    -100,
+    ZLG_MAGIC32,
+    {0x1.3fa206p-13f, 0x1.5f0b82p-10f, 0x1.3b30ap-7f, 0x1.c6af76p-5f, 0x1.ebfbd8p-3f, 0x1.62e43p-1f}};
+static const struct zlg_tanh_64 zlg_tanh_table64 = {-0x1.71547652b82fep1,
+                                                    -100,
+                                                    ZLG_MAGIC64,
+                                                    {0x1.e9731780488cp-32, 0x1.e61d4332035bap-28, 0x1.b52522bc20bcdp-24,
+                                                     0x1.62bfc6596be6ap-20, 0x1.ffcbfc6685ee5p-17,
+                                                     0x1.4309130f6cbdbp-13, 0x1.5d87fe789e96fp-10, 0x1.3b2ab6fb9fda6p-7,
+                                                     0x1.c6b08d704a12cp-5, 0x1.ebfbdff82c5a6p-3, 0x1.62e42fefa39efp-1}};
+#define ZLG_TANH_BODY(b, fbits)                                                                                        \
+  zlg_v##b f[16], p[16], power[16];                                                                                    \
+  ZLG_EACH_VECTOR(v, n) f[v] = zlg_max##b(zlg_set##b(table->least), zlg_abs##b(x[v]) * table->scale);                  \
+  ZLG_EACH_VECTOR(v, n) power[v] = f[v] + table->magic;                                                                \
+  ZLG_EACH_VECTOR(v, n) f[v] = f[v] - (power[v] - table->magic);                                                       \
+  ZLG_EACH_VECTOR(v, n) power[v] = (zlg_v##b)((zlg_i##b)zlg_set##b(1) + ((zlg_i##b)power[v] << fbits));                \
+  ZLG_EACH_VECTOR(v, n) p[v] = table->coefficients[0] * f[v] + table->coefficients[1];                                 \
+  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_TANH_TERMS##b; e++) ZLG_EACH_VECTOR(v, n) p[v] =                    \
+      p[v] * f[v] + table->coefficients[e];                                                                            \
+  ZLG_EACH_VECTOR(v, n) f[v] *= p[v];                                                                                  \
+  ZLG_EACH_VECTOR(v, n) f[v] = power[v] * f[v] + (power[v] - 1);                                                       \
+  ZLG_EACH_VECTOR(v, n) x[v] = zlg_copysign##b(f[v] / (2 + f[v]), x[v]);
+ZLG_INLINE void zlg_tanh_32(const struct zlg_tanh_32 *table, zlg_v32 *x, int n){ZLG_TANH_BODY(32, 23)} ZLG_INLINE
+    void zlg_tanh_64(const struct zlg_tanh_64 *table, zlg_v64 *x, int n) {
+  ZLG_TANH_BODY(64, 52)
 }
-ZLG_INLINE zlg_v64 zlg_log2_series64(zlg_v64 z) {
-  zlg_v64 p = 0x1.0ca421c3a9f45p-2 + z * (0x1.c3f12a18fb28ep-3 + z * 0x1.b9ff45fdabb84p-3);
-  p = 0x1.2776c50ebd13dp-1 + z * (0x1.a61763075c5f7p-2 + z * (0x1.484aeba221205p-2 + z * p));
-  return 0x1.71547652b82fep1 + z * (0x1.ec709dc3a062ap-1 + z * p);
-}
 
-/* log2(1 + x) for x >= 0, inf and NaN included: 1 + x = 2^e (1 + f), |f| small; e = 0 keeps x itself as f, so that
- * small x lose nothing. */
-#define ZLG_LOG2P1_BODY(b, real, fbits, half_bits)                                                                     \
-  zlg_i##b bits = (zlg_i##b)(1 + x);                                                                                   \
-  zlg_i##b e = (zlg_i##b)((zlg_u##b)(bits - half_bits) >> fbits);                                                      \
-  zlg_v##b exponent = (zlg_v##b)(e + (zlg_i##b)zlg_set##b(ZLG_MAGIC##b)) - ZLG_MAGIC##b;                               \
-  zlg_v##b f = (zlg_v##b)(bits - (e << fbits)) - 1;                                                                    \
-  f = zlg_select##b(e == 0, x, f);                                                                                     \
-  zlg_v##b s = f / (2 + f);                                                                                            \
-  zlg_v##b value = s * zlg_log2_series##b(s * s) + exponent;                                                           \
-  return zlg_select##b(x < (real)__builtin_inf(), value, x);
-/* sqrt(1/2) in bits: the cut between exponents. */
-ZLG_INLINE zlg_v32 zlg_log2p1_32(zlg_v32 x){ZLG_LOG2P1_BODY(32, float, 23, 0x3f3504f3)} ZLG_INLINE zlg_v64
-    zlg_log2p1_64(zlg_v64 x) {
+/* log2(1 + x) in place for x >= 0, inf and NaN included: 1 + x = 2^e (1 + f) with f in [sqrt(1/2) - 1, sqrt(2) - 1]; e
+ * = 0 keeps x itself as f, so that small x lose nothing. log2(1 + f) is a polynomial in s^2 times s, s = f / (2 + f):
+ * relative error 0.2 * 2^-24 and 0.13 * 2^-53. FMA slots: 2 and its degree, 3 and 7, and a division. */
+#define ZLG_LOG2_TERMS32 4
+#define ZLG_LOG2_TERMS64 8
+struct zlg_log2_32 {
+  float magic, coefficients[ZLG_LOG2_TERMS32];
+};
+struct zlg_log2_64 {
+  double magic, coefficients[ZLG_LOG2_TERMS64];
+};
+static const struct zlg_log2_32 zlg_log2_table32 = {ZLG_MAGIC32,
+                                                    {0x1.c7913p-2f, 0x1.26ee5cp-1f, 0x1.ec7234p-1f, 0x1.715476p1f}};
+static const struct zlg_log2_64 zlg_log2_table64 = {ZLG_MAGIC64,
+                                                    {0x1.b9ff45fdabb84p-3, 0x1.c3f12a18fb28ep-3, 0x1.0ca421c3a9f45p-2,
+                                                     0x1.484aeba221205p-2, 0x1.a61763075c5f7p-2, 0x1.2776c50ebd13dp-1,
+                                                     0x1.ec709dc3a062ap-1, 0x1.71547652b82fep1}};
+#define ZLG_LOG2P1_BODY(b, real, fbits, half)                                                                          \
+  zlg_v##b s[16], z[16], p[16], exponent[16];                                                                          \
+  ZLG_EACH_VECTOR(v, n) {                                                                                              \
+    const zlg_i##b bits = (zlg_i##b)(1 + x[v]), e = (zlg_i##b)((zlg_u##b)(bits - half) >> fbits);                      \
+    exponent[v] = (zlg_v##b)(e + (zlg_i##b)zlg_set##b(table->magic)) - table->magic;                                   \
+    s[v] = zlg_where_zero##b(e, x[v], (zlg_v##b)(bits - (e << fbits)) - 1);                                            \
+  }                                                                                                                    \
+  ZLG_EACH_VECTOR(v, n) s[v] = s[v] / (2 + s[v]);                                                                      \
+  ZLG_EACH_VECTOR(v, n) z[v] = s[v] * s[v];                                                                            \
+  ZLG_EACH_VECTOR(v, n) p[v] = table->coefficients[0] * z[v] + table->coefficients[1];                                 \
+  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_LOG2_TERMS##b; e++) ZLG_EACH_VECTOR(v, n) p[v] =                    \
+      p[v] * z[v] + table->coefficients[e];                                                                            \
+  ZLG_EACH_VECTOR(v, n) p[v] = s[v] * p[v] + exponent[v];                                                              \
+  ZLG_EACH_VECTOR(v, n) x[v] = zlg_where_less##b(x[v], zlg_set##b((real)__builtin_inf()), p[v], x[v]);
+/* half: the bits of sqrt(1/2). */
+ZLG_INLINE void zlg_log2p1_32(const struct zlg_log2_32 *table, zlg_v32 *x,
+                              int n){ZLG_LOG2P1_BODY(32, float, 23, 0x3f3504f3)} ZLG_INLINE
+    void zlg_log2p1_64(const struct zlg_log2_64 *table, zlg_v64 *x, int n) {
   ZLG_LOG2P1_BODY(64, double, 52, 0x3fe6a09e667f3bcd)
 }
 

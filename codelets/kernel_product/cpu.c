@@ -70,6 +70,13 @@ typedef int32_t short_index_32 __attribute__((vector_size(16)));
 typedef int64_t short_index_64 __attribute__((vector_size(16)));
 #define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (FN(short_index)){__VA_ARGS__})
 
+/* Some rational quadratics are kernels without powers: 1 / (1 + r^2 / 2) for alpha = 1, (1 + r^2)^(-1/2) for 1/2. */
+static zlg_kernel_kind same_kernel(const struct zlg_kernel_product_args *args) {
+  if (args->kind == ZLG_RATIONAL_QUADRATIC && args->alpha == 1) return ZLG_CAUCHY;
+  if (args->kind == ZLG_RATIONAL_QUADRATIC && args->alpha == 0.5) return ZLG_INVERSE_MULTIQUADRIC;
+  return args->kind;
+}
+
 /* The blocking of one call, from sizes alone. Scratch holds, in this order, the parts whose bytes are given. */
 struct plan {
   int64_t lanes, panel; /* points in a vector, in a panel */
@@ -209,6 +216,7 @@ struct FN(constants) {
 struct FN(tile) {
   const struct zlg_kernel_product_args *args;
   struct plan plan;
+  zlg_kernel_kind kind; /* the function computed: args->kind, or a cheaper one that is the same */
   enum packing packing;
   const double *w, *centre; /* SCALED, RAW */
   REAL power;               /* POWER */
@@ -387,12 +395,16 @@ static void FN(set_constants)(struct FN(tile) * t, double scale) {
                                         .degree = args->degree};
 }
 
-/* x^degree by repeated squaring. */
-ZLG_INLINE VEC FN(power)(VEC x, int degree) {
-  VEC result = OP(zlg_set)(1);
-  for (; degree > 0; degree >>= 1, x *= x)
-    if (degree & 1) result *= x;
-  return result;
+/* x^degree in place by repeated squaring, from the highest bit of the degree down. */
+ZLG_INLINE void FN(power)(VEC *x, int n, int degree) {
+  VEC base[ROWS * V];
+  if (degree == 0) EACH(v, n) x[v] = OP(zlg_set)(1);
+  if (degree < 2) return;
+  EACH(v, n) base[v] = x[v];
+  for (int bit = 1 << (30 - __builtin_clz((unsigned)degree)); bit; bit >>= 1) {
+    EACH(v, n) x[v] *= x[v];
+    if (degree & bit) EACH(v, n) x[v] *= base[v];
+  }
 }
 
 /* A kernel function is evaluated in two steps for n vectors at once. The first holds what the divider does, which works
@@ -421,29 +433,38 @@ ZLG_INLINE void FN(kernel_begin)(zlg_kernel_kind kind, const struct FN(constants
 
 ZLG_INLINE void FN(kernel_end)(zlg_kernel_kind kind, const struct FN(constants) * c, VEC *s, int n) {
   VEC factor[ROWS * V];
+  const struct OP(zlg_exp2_) *exp2_table = &OP(zlg_exp2_table);
+  ZLG_READ_AGAIN(c);
+  ZLG_READ_AGAIN(exp2_table);
+  const struct OP(zlg_log2_) *log2_table = &OP(zlg_log2_table);
+  ZLG_READ_AGAIN(log2_table);
+  const struct OP(zlg_tanh_) *tanh_table = &OP(zlg_tanh_table);
+  ZLG_READ_AGAIN(tanh_table);
   switch (kind) {
   case ZLG_GAUSSIAN:
   case ZLG_LAPLACIAN:
   case ZLG_EXPONENTIAL:
     EACH(v, n) s[v] *= c->c0;
-    OP(zlg_exp2_)(s, n);
+    OP(zlg_exp2_)(exp2_table, s, n);
     break;
   case ZLG_MATERN32:
     EACH(v, n) factor[v] = 1 + s[v] * c->c1;
     EACH(v, n) s[v] *= c->c0;
-    OP(zlg_exp2_)(s, n);
+    OP(zlg_exp2_)(exp2_table, s, n);
     EACH(v, n) s[v] *= factor[v];
     break;
   case ZLG_MATERN52:
     EACH(v, n) factor[v] = c->c1 + s[v] * c->c2;
     EACH(v, n) factor[v] = 1 + s[v] * factor[v];
     EACH(v, n) s[v] *= c->c0;
-    OP(zlg_exp2_)(s, n);
+    OP(zlg_exp2_)(exp2_table, s, n);
     EACH(v, n) s[v] *= factor[v];
     break;
   case ZLG_RATIONAL_QUADRATIC:
-    EACH(v, n) s[v] = OP(zlg_log2p1_)(s[v] * c->c0) * c->c1;
-    OP(zlg_exp2_)(s, n);
+    EACH(v, n) s[v] *= c->c0;
+    OP(zlg_log2p1_)(log2_table, s, n);
+    EACH(v, n) s[v] *= c->c1;
+    OP(zlg_exp2_)(exp2_table, s, n);
     break;
   case ZLG_ENERGY:
     EACH(v, n) s[v] *= c->c0;
@@ -452,10 +473,12 @@ ZLG_INLINE void FN(kernel_end)(zlg_kernel_kind kind, const struct FN(constants) 
     EACH(v, n) s[v] = s[v] * c->c0 + c->c1;
     break;
   case ZLG_POLYNOMIAL:
-    EACH(v, n) s[v] = FN(power)(s[v] * c->c0 + c->c1, c->degree);
+    EACH(v, n) s[v] = s[v] * c->c0 + c->c1;
+    FN(power)(s, n, c->degree);
     break;
   case ZLG_SIGMOID:
-    EACH(v, n) s[v] = OP(zlg_tanh)(s[v] * c->c0 + c->c1);
+    EACH(v, n) s[v] = s[v] * c->c0 + c->c1;
+    OP(zlg_tanh_)(tanh_table, s, n);
     break;
   default:
     break;
@@ -549,7 +572,7 @@ ZLG_INLINE void FN(metric_any_d)(enum metric metric, const struct FN(tile) * t, 
 }
 
 static void FN(do_metric)(const struct FN(tile) * t, const struct FN(block) * block) {
-  const enum metric metric = kernel_metric(t->args->kind);
+  const enum metric metric = kernel_metric(t->kind);
   const bool careful = t->packing == PACK_RAW;
   if (metric == METRIC_DOT)
     FN(metric_any_d)(METRIC_DOT, t, block);
@@ -606,10 +629,48 @@ ZLG_INLINE void FN(function_block)(zlg_kernel_kind kind, bool sums, const struct
   for (int v = 0; sums && v < V; v++) *(VEC *)(block->partial + v * LANES) = sum[v];
 }
 
+/* Metric and kernel function in one loop, for functions that are cheaper than going through memory, in one to three
+ * dimensions (d is a constant: the panel stays in registers). */
+ZLG_INLINE bool FN(cheap)(zlg_kernel_kind kind) {
+  return kind == ZLG_LINEAR || kind == ZLG_POLYNOMIAL || kind == ZLG_CAUCHY || kind == ZLG_INVERSE_MULTIQUADRIC ||
+         kind == ZLG_ENERGY;
+}
+
+ZLG_INLINE void FN(fused_rows)(zlg_kernel_kind kind, bool sums, int rows, int d, const struct FN(constants) * c,
+                               const VEC (*x)[V], const REAL *y, const REAL *b, VEC *sum, REAL *k) {
+  VEC value[2][V] = {{{0}}};
+  EACH(e, d) FN(metric_step)(kernel_metric(kind), false, rows, x[e], y + e * GROUP, 1, value);
+  FN(kernel_begin)(kind, c, &value[0][0], rows * V);
+  FN(finish)(kind, sums, rows, c, value, b, sum, k);
+}
+
+ZLG_INLINE void FN(fused_block)(zlg_kernel_kind kind, bool sums, int d, const struct FN(constants) * c,
+                                const struct FN(block) * block) {
+  VEC x[3][V], sum[V] = {{0}};
+  EACH(e, d * V) x[e / V][e % V] = *(const VEC *)(block->x + e * LANES);
+  const VEC(*const panel)[V] = (const VEC(*)[V])x;
+  REAL *k = block->k;
+  const REAL *y = block->y, *b = block->b;
+  int64_t count = block->count;
+  for (; count >= GROUP; count -= GROUP, y += d * GROUP)
+#pragma GCC unroll 1
+    for (int g = 0; g < GROUP; g += 2, k += 2 * PANEL, b += sums ? 2 : 0)
+      FN(fused_rows)(kind, sums, 2, d, c, panel, y + g, b, sum, k);
+  for (; count > 0; count--, y++, k += PANEL, b += sums) FN(fused_rows)(kind, sums, 1, d, c, panel, y, b, sum, k);
+  for (int v = 0; sums && v < V; v++) *(VEC *)(block->partial + v * LANES) = sum[v];
+}
+
 ZLG_INLINE void FN(function_kind)(zlg_kernel_kind kind, bool sums, const struct FN(tile) * t,
                                   const struct FN(block) * block) {
   const struct FN(constants) constants = t->constants; /* a copy that no store can change */
-  FN(function_block)(kind, sums, &constants, block);
+  if (FN(cheap)(kind) && block->x && t->args->d == 1)
+    FN(fused_block)(kind, sums, 1, &constants, block);
+  else if (FN(cheap)(kind) && block->x && t->args->d == 2)
+    FN(fused_block)(kind, sums, 2, &constants, block);
+  else if (FN(cheap)(kind) && block->x && t->args->d == 3)
+    FN(fused_block)(kind, sums, 3, &constants, block);
+  else
+    FN(function_block)(kind, sums, &constants, block);
 }
 
 /* Each kernel gets loops of its own. */
@@ -625,7 +686,7 @@ EACH_KERNEL(KERNEL)
 #undef KERNEL
 
 static void FN(do_function)(const struct FN(tile) * t, const struct FN(block) * block) {
-  switch (t->args->kind) {
+  switch (t->kind) {
 #define KERNEL(kind)                                                                                                   \
   case kind:                                                                                                           \
     FN(function_##kind)(t, block);                                                                                     \
@@ -635,6 +696,16 @@ static void FN(do_function)(const struct FN(tile) * t, const struct FN(block) * 
   default: /* ZLG_MATERN12 comes as ZLG_EXPONENTIAL */
     break;
   }
+}
+
+/* Both steps. A cheap kernel in few dimensions takes them in one (block.x then tells it that the metric is not in k).
+ */
+static void FN(do_block)(const struct FN(tile) * t, struct FN(block) block) {
+  if (!(FN(cheap)(t->kind) && t->args->d <= 3 && t->packing != PACK_RAW)) {
+    FN(do_metric)(t, &block);
+    block.x = NULL;
+  }
+  FN(do_function)(t, &block);
 }
 
 /* ---- the product with B, lanes over i ---- */
@@ -719,8 +790,7 @@ static void FN(panel_over_i)(const struct FN(tile) * t, const REAL *x, int64_t n
                                     .b = columns == 1 ? t->b + j : NULL,
                                     .partial = t->partial,
                                     .k = t->k};
-    FN(do_metric)(t, &block);
-    FN(do_function)(t, &block);
+    FN(do_block)(t, block);
     if (columns == 1)
       for (int l = 0; l < PANEL; l++) sum[l] += (double)t->partial[l];
     else
@@ -920,7 +990,7 @@ static double FN(choose_packing)(struct FN(tile) * t, struct view x1, struct vie
 
 static void FN(tile)(const struct zlg_kernel_product_args *args, const struct zlg_kernel_product_operands *operands,
                      void *scratch) {
-  struct FN(tile) t = {.args = args, .w = operands->w};
+  struct FN(tile) t = {.args = args, .kind = same_kernel(args), .w = operands->w};
   make_plan(args, &t.plan);
   char *at = (char *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
 #define TAKE(pointer, bytes) ((pointer) = (void *)at, at += (bytes))

@@ -18,13 +18,13 @@
 void ZLG_ISA_FN(vmath_f32)(enum vmath_function function, float *x, int64_t count) {
   switch (function) {
   case VMATH_EXP2:
-    APPLY(32, float, ZLG_L32, zlg_exp2_32(&v, 1));
+    APPLY(32, float, ZLG_L32, zlg_exp2_32(&zlg_exp2_table32, &v, 1));
     break;
   case VMATH_LOG2P1:
-    APPLY(32, float, ZLG_L32, v = zlg_log2p1_32(v));
+    APPLY(32, float, ZLG_L32, zlg_log2p1_32(&zlg_log2_table32, &v, 1));
     break;
   case VMATH_TANH:
-    APPLY(32, float, ZLG_L32, v = zlg_tanh32(v));
+    APPLY(32, float, ZLG_L32, zlg_tanh_32(&zlg_tanh_table32, &v, 1));
     break;
   }
 }
@@ -32,13 +32,13 @@ void ZLG_ISA_FN(vmath_f32)(enum vmath_function function, float *x, int64_t count
 void ZLG_ISA_FN(vmath_f64)(enum vmath_function function, double *x, int64_t count) {
   switch (function) {
   case VMATH_EXP2:
-    APPLY(64, double, ZLG_L64, zlg_exp2_64(&v, 1));
+    APPLY(64, double, ZLG_L64, zlg_exp2_64(&zlg_exp2_table64, &v, 1));
     break;
   case VMATH_LOG2P1:
-    APPLY(64, double, ZLG_L64, v = zlg_log2p1_64(v));
+    APPLY(64, double, ZLG_L64, zlg_log2p1_64(&zlg_log2_table64, &v, 1));
     break;
   case VMATH_TANH:
-    APPLY(64, double, ZLG_L64, v = zlg_tanh64(v));
+    APPLY(64, double, ZLG_L64, zlg_tanh_64(&zlg_tanh_table64, &v, 1));
     break;
   }
 }
