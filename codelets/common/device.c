@@ -40,6 +40,13 @@ struct header {
 #define CACHE_MAGIC "zlgdev1"
 #define CACHE_LARGEST (64u << 20) /* bytes; a file that claims more is not ours */
 
+bool zlg_device_cache_wanted(bool driver_keeps) {
+  const char *when = getenv("ZLG_DEVICE_CACHE");
+  if (when && strcmp(when, "never") == 0) return false;
+  if (when && strcmp(when, "always") == 0) return true;
+  return !driver_keeps;
+}
+
 /* The directory, made if need be; false where there is none to be had. */
 static bool cache_directory(char *path, size_t bytes) {
   const char *base = getenv("XDG_CACHE_HOME");

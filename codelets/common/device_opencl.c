@@ -1,5 +1,5 @@
-/* OpenCL programs: looked up by device, text and options; built once, whichever thread comes first; kept until the runtime
- * is shut down. A lookup holds one lock for the lists; a build holds the lock of its program only. */
+/* OpenCL programs: looked up by device, text and options; built once, whichever thread comes first; kept until the
+ * runtime is shut down. A lookup holds one lock for the lists; a build holds the lock of its program only. */
 #include "codelets/common/device_opencl.h"
 
 #ifdef ZLG_WITH_OPENCL
@@ -85,8 +85,8 @@ static void describe(struct zlg_opencl_device *device) {
   }
 }
 
-/* Under `lists`. StarPU may have been stopped and started since: a device is the same only in the same OpenCL context, which
- * stays alive, and its address taken, for as long as our programs refer to it. */
+/* Under `lists`. StarPU may have been stopped and started since: a device is the same only in the same OpenCL context,
+ * which stays alive, and its address taken, for as long as our programs refer to it. */
 static struct zlg_opencl_device *find_device(int devid) {
   cl_context context = NULL;
   starpu_opencl_get_context(devid, &context);
@@ -111,7 +111,9 @@ struct zlg_opencl_device *zlg_opencl_device(int devid) {
   return device;
 }
 
-const struct zlg_device_profile *zlg_opencl_profile(const struct zlg_opencl_device *device) { return &device->profile; }
+const struct zlg_device_profile *zlg_opencl_profile(const struct zlg_opencl_device *device) {
+  return &device->profile;
+}
 
 bool zlg_opencl_usable(int devid) {
   struct zlg_opencl_device *device = zlg_opencl_device(devid);
@@ -147,8 +149,15 @@ static struct zlg_opencl_program *find_program(struct zlg_opencl_device *device,
   return program;
 }
 
+/* PoCL keeps finished code itself; asked for a binary, it compiles every kernel again for any group size, which takes
+ * five times as long as the kernel did and runs slower. */
+static bool cache_wanted(const struct zlg_opencl_device *device) {
+  return zlg_device_cache_wanted(device->profile.processor);
+}
+
 static bool build_from_disk(struct zlg_opencl_program *program) {
   struct zlg_opencl_device *device = program->device;
+  if (!cache_wanted(device)) return false;
   size_t bytes;
   unsigned char *binary = zlg_device_cache_load(&program->key, &bytes);
   if (!binary) return false;
@@ -336,7 +345,7 @@ static int prepare_device(const struct zlg_opencl_warm *what, const void *args, 
   if (!program->warm) {
     status = warm_up(what, args, program, message, message_bytes);
     program->warm = status == ZLG_OK;
-    if (program->warm && !program->from_disk) store(program);
+    if (program->warm && !program->from_disk && cache_wanted(device)) store(program);
   }
   pthread_mutex_unlock(&program->build);
   return status;

@@ -16,8 +16,8 @@ const struct zlg_device_profile *zlg_opencl_profile(const struct zlg_opencl_devi
 /* True when the device has what the texts need: binary64. For can_execute. */
 bool zlg_opencl_usable(int devid);
 
-/* The text of codelet `name` compiled with these options; from memory, from disk or by the driver. ZLG_OK, or ZLG_ENOTSUP (no
- * binary64), ZLG_ENOMEM, ZLG_EDEVICE, with `message` filled in (message may be NULL). */
+/* The text of codelet `name` compiled with these options; from memory, from disk or by the driver. ZLG_OK, or
+ * ZLG_ENOTSUP (no binary64), ZLG_ENOMEM, ZLG_EDEVICE, with `message` filled in (message may be NULL). */
 int zlg_opencl_program(struct zlg_opencl_device *device, const char *name, const char *options,
                        struct zlg_opencl_program **program, char *message, size_t message_bytes);
 
@@ -32,8 +32,8 @@ struct zlg_opencl_launch {
   cl_uint next;
   cl_int error;
 };
-/* queue NULL: the device's StarPU queue, for the worker of that device only (kernel objects are kept, and threads may not
- * share them). Another queue: from any thread. */
+/* queue NULL: the device's StarPU queue, for the worker of that device only (kernel objects are kept, and threads may
+ * not share them). Another queue: from any thread. */
 void zlg_opencl_launch_begin(struct zlg_opencl_launch *launch, struct zlg_opencl_program *program, const char *kernel,
                              cl_command_queue queue);
 void zlg_opencl_arg(struct zlg_opencl_launch *launch, size_t bytes, const void *value);
@@ -44,13 +44,13 @@ void zlg_opencl_arg_double(struct zlg_opencl_launch *launch, double value);
 /* Enqueues groups[0] x groups[1] x groups[2] groups of `threads`; does not wait. ZLG_OK or ZLG_EDEVICE. */
 int zlg_opencl_launch_run(struct zlg_opencl_launch *launch, size_t threads, const int64_t groups[3]);
 
-/* Device memory of at least `bytes`, for use by launches on the device's queue until the next call; NULL when there is none.
- * Commands of one queue run in order, so launches may share it. */
+/* Device memory of at least `bytes`, for use by launches on the device's queue until the next call; NULL when there is
+ * none. Commands of one queue run in order, so launches may share it. */
 cl_mem zlg_opencl_scratch(struct zlg_opencl_device *device, size_t bytes);
 
-/* Makes a program ready before the first task, on every OpenCL device that a StarPU worker drives: compiles it, and runs
- * `warm` once with a queue of its own, because some drivers (PoCL) finish compiling at the first launch. `options` writes
- * the specialisation for a device. The result is stored on disk. */
+/* Makes a program ready before the first task, on every OpenCL device that a StarPU worker drives: compiles it, and
+ * runs `warm` once with a queue of its own, because some drivers (PoCL) finish compiling at the first launch. `options`
+ * writes the specialisation for a device. The result is stored on disk. */
 struct zlg_opencl_warm {
   const char *name;
   void (*options)(const void *args, const struct zlg_device_profile *profile, char *text, size_t bytes);

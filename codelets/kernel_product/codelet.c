@@ -1,7 +1,8 @@
 /* StarPU glue of the kernel product: what a task costs, and how its buffers become operands on each kind of worker.
  *
- * Buffers: 0 X1, 1 X2, 2 B (StarPU matrices: a row-major operand has nx = columns, ny = rows; a column-major one nx = rows,
- * ny = columns), 3 w (vector of d doubles), 4 acc (vector of m r doubles). cl_arg: struct zlg_kernel_product_args. */
+ * Buffers: 0 X1, 1 X2, 2 B (StarPU matrices: a row-major operand has nx = columns, ny = rows; a column-major one nx =
+ * rows, ny = columns), 3 w (vector of d doubles), 4 acc (vector of m r doubles). cl_arg: struct
+ * zlg_kernel_product_args. */
 #include <math.h>
 #include <stdio.h>
 
@@ -28,18 +29,29 @@ static double function_flops(const struct zlg_kernel_product_args *args) {
   const double exp_flops = args->type == ZLG_F64 ? 28 : 18;
   switch (args->kind) {
   case ZLG_GAUSSIAN:
-  case ZLG_LAPLACIAN: return exp_flops;
+  case ZLG_LAPLACIAN:
+    return exp_flops;
   case ZLG_MATERN12:
-  case ZLG_EXPONENTIAL: return exp_flops + 4;
-  case ZLG_MATERN32: return exp_flops + 7;
-  case ZLG_MATERN52: return exp_flops + 9;
-  case ZLG_RATIONAL_QUADRATIC: return 2 * exp_flops + 6;
-  case ZLG_INVERSE_MULTIQUADRIC: return 8;
-  case ZLG_CAUCHY: return 5;
-  case ZLG_ENERGY: return 4;
-  case ZLG_LINEAR: return 1;
-  case ZLG_POLYNOMIAL: return 2 + power_multiplications(args->degree);
-  case ZLG_SIGMOID: return exp_flops + 8;
+  case ZLG_EXPONENTIAL:
+    return exp_flops + 4;
+  case ZLG_MATERN32:
+    return exp_flops + 7;
+  case ZLG_MATERN52:
+    return exp_flops + 9;
+  case ZLG_RATIONAL_QUADRATIC:
+    return 2 * exp_flops + 6;
+  case ZLG_INVERSE_MULTIQUADRIC:
+    return 8;
+  case ZLG_CAUCHY:
+    return 5;
+  case ZLG_ENERGY:
+    return 4;
+  case ZLG_LINEAR:
+    return 1;
+  case ZLG_POLYNOMIAL:
+    return 2 + power_multiplications(args->degree);
+  case ZLG_SIGMOID:
+    return exp_flops + 8;
   }
   return exp_flops;
 }
@@ -58,8 +70,9 @@ void zlg_kernel_product_count(const void *arguments, struct zlg_count *count) {
 uint32_t zlg_kernel_product_footprint(const void *arguments) {
   const struct zlg_kernel_product_args *args = arguments;
   uint32_t hash = ZLG_HASH_SEED;
-  const int64_t parts[] = {args->kind, args->type, args->m, args->n, args->d, args->r, args->isotropic, args->degree,
-                           2 * args->alpha == floor(2 * args->alpha)};
+  const int64_t parts[] = {args->kind,      args->type,   args->m,
+                           args->n,         args->d,      args->r,
+                           args->isotropic, args->degree, 2 * args->alpha == floor(2 * args->alpha)};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) hash = zlg_hash_u64(hash, (uint64_t)parts[i]);
   return hash;
 }
@@ -92,11 +105,13 @@ static void cpu_function(void *buffers[], void *cl_arg) {
 
 /* How the work is laid out on a device; the names are those of device.clc. */
 struct layout {
-  int lanes, lanes_are_points, rt, jt, rows, cols, repeat, rc, dc, dimension, flush;
+  int lanes, lanes_are_points, rt, jt, rows, row_blocks, cols, repeat, rc, dc, dimension, flush;
   int tm, tn; /* rows and points of a group's tile */
 };
 
-static int clamp(int64_t value, int low, int high) { return value < low ? low : value > high ? high : (int)value; }
+static int clamp(int64_t value, int low, int high) {
+  return value < low ? low : value > high ? high : (int)value;
+}
 
 /* Right-hand sides in equal chunks of at most `largest`. */
 static int balanced(int64_t r, int largest) {
@@ -110,11 +125,11 @@ static size_t local_bytes(const struct layout *l, size_t size) {
 }
 
 static void layout_tiles(struct layout *l) {
-  l->tm = l->rt * l->rows * (l->lanes_are_points ? 1 : l->lanes);
+  l->tm = l->rt * l->row_blocks * l->rows * (l->lanes_are_points ? 1 : l->lanes);
   l->tn = l->jt * l->cols * l->repeat * (l->lanes_are_points ? l->lanes : 1);
 }
 
-/* Cores: a thread is a vector; a few threads a group share the staging of points. */
+/* Cores: groups of one thread, which is a vector; it stages points for several blocks of rows. */
 static void layout_processor(struct layout *l, const struct zlg_kernel_product_args *args,
                              const struct zlg_device_profile *profile, size_t size) {
   const int chunk = args->type == ZLG_F64 ? 32 : 64;
@@ -122,7 +137,7 @@ static void layout_processor(struct layout *l, const struct zlg_kernel_product_a
   l->lanes_are_points = args->m <= l->lanes / 2;
   l->dimension = args->d <= chunk ? (int)args->d : 0;
   l->dc = l->dimension ? l->dimension : chunk;
-  l->rt = l->jt = l->flush = 1;
+  l->rt = l->jt = l->row_blocks = l->flush = 1;
   if (l->lanes_are_points) {
     l->rows = args->m > 2 ? 4 : (int)args->m;
     l->cols = 2;
@@ -131,23 +146,23 @@ static void layout_processor(struct layout *l, const struct zlg_kernel_product_a
     layout_tiles(l);
     return;
   }
-  l->rows = args->m > l->lanes ? 2 : 1;
+  l->rows = 2;
   l->cols = 4;
   l->repeat = 16;
   l->rc = balanced(args->r, 16);
-  while (l->rt < 8 && (int64_t)l->rt * l->rows * l->lanes < args->m) l->rt *= 2;
+  l->row_blocks = 8;
   layout_tiles(l);
-  while (l->rt > 1 && local_bytes(l, size) > profile->local_bytes) {
-    l->rt /= 2;
+  while (l->row_blocks > 1 && local_bytes(l, size) > profile->local_bytes) {
+    l->row_blocks /= 2;
     layout_tiles(l);
   }
 }
 
-/* GPUs: 4 x 4 pairs a thread, 16 threads along the rows, the others along the points; with few rows all threads lie along
- * the points. Local memory stays under 32 KiB, which every device has. */
+/* GPUs: 4 x 4 pairs a thread, 16 threads along the rows, the others along the points; with few rows all threads lie
+ * along the points. Local memory stays under 32 KiB, which every device has. */
 static void layout_gpu(struct layout *l, const struct zlg_kernel_product_args *args, size_t size) {
   const int chunk = args->type == ZLG_F64 ? 16 : 32;
-  l->lanes = 1;
+  l->lanes = l->row_blocks = 1;
   l->dimension = args->d <= chunk ? (int)args->d : 0;
   l->dc = l->dimension ? l->dimension : chunk;
   l->rc = balanced(args->r, args->type == ZLG_F64 ? 4 : 8);
@@ -204,19 +219,20 @@ void zlg_kernel_product_options(const void *arguments, const struct zlg_device_p
   const double twice = args->kind == ZLG_RATIONAL_QUADRATIC ? 2 * args->alpha : 0;
   const int twice_alpha = twice >= 1 && twice <= 8 && twice == floor(twice) ? (int)twice : 0;
   snprintf(text, bytes,
-           "-DKERNEL_%s -DZLG_F64=%d -DD=%d -DDC=%d -DROWS=%d -DCOLS=%d -DREPEAT=%d -DRT=%d -DJT=%d -DRC=%d -DFLUSH=%d "
+           "-DKERNEL_%s -DZLG_F64=%d -DD=%d -DDC=%d -DROWS=%d -DROW_BLOCKS=%d -DCOLS=%d -DREPEAT=%d -DRT=%d -DJT=%d "
+           "-DRC=%d -DFLUSH=%d "
            "-DVLEN=%d -DLANES_ARE_POINTS=%d -DX1_COLUMNS=%d -DX2_COLUMNS=%d -DB_COLUMNS=%d -DISOTROPIC=%d -DDEGREE=%d "
            "-DTWICE_ALPHA=%d",
-           kernel_options[args->kind], args->type == ZLG_F64, l.dimension, l.dc, l.rows, l.cols, l.repeat, l.rt, l.jt,
-           l.rc, l.flush, l.lanes, l.lanes_are_points, args->x1_order == ZLG_COLUMN_MAJOR,
+           kernel_options[args->kind], args->type == ZLG_F64, l.dimension, l.dc, l.rows, l.row_blocks, l.cols, l.repeat,
+           l.rt, l.jt, l.rc, l.flush, l.lanes, l.lanes_are_points, args->x1_order == ZLG_COLUMN_MAJOR,
            args->x2_order == ZLG_COLUMN_MAJOR, args->b_order == ZLG_COLUMN_MAJOR, args->isotropic,
            args->kind == ZLG_POLYNOMIAL ? args->degree : 0, twice_alpha);
 }
 
 #ifdef ZLG_WITH_OPENCL
 
-/* Points per slice, so that few rows still make many groups: 1024 of them on a GPU, 32 on cores, if each keeps some tiles to
- * work on. From the shape alone, so that all devices of a kind add in the same order. */
+/* Points per slice, so that few rows still make many groups: 1024 of them on a GPU, 32 on cores, if each keeps some
+ * tiles to work on. From the shape alone, so that all devices of a kind add in the same order. */
 static int64_t slice_of(const struct zlg_kernel_product_args *args, const struct layout *l, bool processor) {
   const int64_t groups = (args->m + l->tm - 1) / l->tm * ((args->r + l->rc - 1) / l->rc);
   const int64_t largest_partial = (int64_t)64 << 20; /* bytes */
