@@ -18,9 +18,10 @@ struct scratch {
 static _Thread_local struct scratch mine;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the list */
 static struct scratch *all;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t key_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the making of the key; not pthread_once(), which
+                                                                helgrind does not know */
 static pthread_key_t key; /* for its destructor: called while the thread's variables are still there */
-static int key_status = -1;
+static enum { NOT_TRIED, MADE, REFUSED } key_state;
 
 static void drop(struct scratch *scratch) {
   zlg_free_aligned(scratch->memory);
@@ -44,14 +45,19 @@ static void contexts_end(void) {
   pthread_mutex_unlock(&lock);
 }
 
-static void prepare(void) {
-  key_status = pthread_key_create(&key, thread_ends);
-  zlg_allocator_at_end(contexts_end);
+static bool key_is_made(void) {
+  pthread_mutex_lock(&key_lock);
+  if (key_state == NOT_TRIED) {
+    key_state = pthread_key_create(&key, thread_ends) == 0 ? MADE : REFUSED;
+    zlg_allocator_at_end(contexts_end);
+  }
+  bool made = key_state == MADE;
+  pthread_mutex_unlock(&key_lock);
+  return made;
 }
 
 static bool enlist(struct scratch *scratch) {
-  pthread_once(&once, prepare);
-  if (key_status != 0 || pthread_setspecific(key, scratch) != 0) return false;
+  if (!key_is_made() || pthread_setspecific(key, scratch) != 0) return false;
   pthread_mutex_lock(&lock);
   scratch->next = all;
   scratch->place = &all;

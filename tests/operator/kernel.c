@@ -129,7 +129,7 @@ static void check_kinds(zlg_op op) {
   for (int kind = ZLG_GAUSSIAN; kind <= (int)KINDS; kind++)
     for (size_t t = 0; t < 2; t++)
       for (int per_dimension = 0; per_dimension < 2; per_dimension++) {
-        if (!taken(kind + per_dimension + 2 * (int)t, 4)) continue;
+        if (!taken(kind + per_dimension + 2 * (int)t, 8)) continue;
         struct problem p = usual;
         p.kind = (zlg_kernel_kind)kind;
         p.type = types[t];
@@ -170,7 +170,7 @@ static struct problem stored(int which, zlg_kernel_kind kind, zlg_type type) {
 static void all_orders(void) {
   for (int which = 0; which < 64; which++)
     for (size_t t = 0; t < 2; t++) {
-      if (!taken(2 * which + (int)t, 29)) continue;
+      if (!taken(2 * which + (int)t, 43)) continue;
       struct problem p = stored(which, ZLG_GAUSSIAN, types[t]);
       p.r = 3;
       if (taken(which, 2)) check_problem(&p);
@@ -190,7 +190,7 @@ static void all_rows_and_columns(void) {
   for (size_t i = 0; i < LENGTHS; i++)
     for (size_t j = 0; j < LENGTHS; j++)
       for (size_t t = 0; t < 2; t++) {
-        if (!taken((int)(i + 2 * j + 3 * t), 8)) continue;
+        if (!taken((int)(i + 2 * j + 3 * t), 15)) continue;
         struct problem p = usual;
         p.type = types[t];
         p.op = (i + j) % 2 ? ZLG_TRANS : ZLG_NOTRANS;
@@ -209,7 +209,7 @@ static void all_dimensions(void) {
   static const zlg_kernel_kind kinds[] = {ZLG_EXPONENTIAL, ZLG_LAPLACIAN, ZLG_POLYNOMIAL};
   for (size_t i = 0; i < sizeof dimensions / sizeof *dimensions; i++)
     for (size_t t = 0; t < 2; t++) {
-      if (!taken((int)(i + 2 * t), 5)) continue;
+      if (!taken((int)(i + 4 * t), 9)) continue;
       struct problem p = usual;
       p.type = types[t];
       p.kind = kinds[i % 3];
@@ -230,7 +230,7 @@ static void all_right_hand_sides(void) {
   static const int64_t columns[] = {0, 1, 3, 4, 5, 8, 10, 17, 33, 300};
   for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
     for (size_t t = 0; t < 2; t++) {
-      if (!taken((int)(i + 2 * t), 5)) continue;
+      if (!taken((int)(i + 4 * t), 9)) continue;
       struct problem p = usual;
       p.type = types[t];
       p.r = columns[i];
