@@ -201,23 +201,24 @@ static const struct zlg_exp2_64 zlg_exp2_table64 = {
 #define ZLG_SCALE32(p, t) ((zlg_v32)_mm512_scalef_ps((__m512)(p), (__m512)(t)))
 #define ZLG_SCALE64(p, t) ((zlg_v64)_mm512_scalef_pd((__m512d)(p), (__m512d)(t)))
 #define ZLG_EXP2_SPLIT(b)                                                                                              \
-  ZLG_EACH_VECTOR(v, n) f[v] = ZLG_REDUCE##b(t[v]);                                                                    \
-  ZLG_EACH_VECTOR(v, n) exponent[v] = t[v] - f[v];
-#define ZLG_EXP2_JOIN(b, fbits) ZLG_EACH_VECTOR(v, n) t[v] = ZLG_SCALE##b(p[v], exponent[v]);
+  ZLG_EACH_VECTOR (v, n) f[v] = ZLG_REDUCE##b(t[v]);                                                                   \
+  ZLG_EACH_VECTOR (v, n) exponent[v] = t[v] - f[v];
+#define ZLG_EXP2_JOIN(b, fbits)                                                                                        \
+  ZLG_EACH_VECTOR (v, n) t[v] = ZLG_SCALE##b(p[v], exponent[v]);
 #else
 /* A NaN must be one without payload (the packing sees to that): the exponent is added as an integer. */
 #define ZLG_EXP2_SPLIT(b)                                                                                              \
-  ZLG_EACH_VECTOR(v, n) f[v] = zlg_max##b(zlg_set##b(table->least), t[v]);                                             \
-  ZLG_EACH_VECTOR(v, n) exponent[v] = f[v] + table->magic;                                                             \
-  ZLG_EACH_VECTOR(v, n) f[v] = f[v] - (exponent[v] - table->magic);
+  ZLG_EACH_VECTOR (v, n) f[v] = zlg_max##b(zlg_set##b(table->least), t[v]);                                            \
+  ZLG_EACH_VECTOR (v, n) exponent[v] = f[v] + table->magic;                                                            \
+  ZLG_EACH_VECTOR (v, n) f[v] = f[v] - (exponent[v] - table->magic);
 #define ZLG_EXP2_JOIN(b, fbits)                                                                                        \
-  ZLG_EACH_VECTOR(v, n) t[v] = (zlg_v##b)((zlg_i##b)p[v] + ((zlg_i##b)exponent[v] << fbits));
+  ZLG_EACH_VECTOR (v, n) t[v] = (zlg_v##b)((zlg_i##b)p[v] + ((zlg_i##b)exponent[v] << fbits));
 #endif
 #define ZLG_EXP2_BODY(b, fbits)                                                                                        \
   zlg_v##b f[16], p[16], exponent[16];                                                                                 \
   ZLG_EXP2_SPLIT(b)                                                                                                    \
-  ZLG_EACH_VECTOR(v, n) p[v] = table->coefficients[0] * f[v] + table->coefficients[1];                                 \
-  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_EXP2_TERMS##b; e++) ZLG_EACH_VECTOR(v, n) p[v] =                    \
+  ZLG_EACH_VECTOR (v, n) p[v] = table->coefficients[0] * f[v] + table->coefficients[1];                                \
+  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_EXP2_TERMS##b; e++) ZLG_EACH_VECTOR (v, n) p[v] =                   \
       p[v] * f[v] + table->coefficients[e];                                                                            \
   ZLG_EXP2_JOIN(b, fbits)
 /* table: &zlg_exp2_table, perhaps through ZLG_READ_AGAIN. */
@@ -251,16 +252,16 @@ static const struct zlg_tanh_64 zlg_tanh_table64 = {-0x1.71547652b82fep1,
                                                      0x1.c6b08d704a12cp-5, 0x1.ebfbdff82c5a6p-3, 0x1.62e42fefa39efp-1}};
 #define ZLG_TANH_BODY(b, fbits)                                                                                        \
   zlg_v##b f[16], p[16], power[16];                                                                                    \
-  ZLG_EACH_VECTOR(v, n) f[v] = zlg_max##b(zlg_set##b(table->least), zlg_abs##b(x[v]) * table->scale);                  \
-  ZLG_EACH_VECTOR(v, n) power[v] = f[v] + table->magic;                                                                \
-  ZLG_EACH_VECTOR(v, n) f[v] = f[v] - (power[v] - table->magic);                                                       \
-  ZLG_EACH_VECTOR(v, n) power[v] = (zlg_v##b)((zlg_i##b)zlg_set##b(1) + ((zlg_i##b)power[v] << fbits));                \
-  ZLG_EACH_VECTOR(v, n) p[v] = table->coefficients[0] * f[v] + table->coefficients[1];                                 \
-  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_TANH_TERMS##b; e++) ZLG_EACH_VECTOR(v, n) p[v] =                    \
+  ZLG_EACH_VECTOR (v, n) f[v] = zlg_max##b(zlg_set##b(table->least), zlg_abs##b(x[v]) * table->scale);                 \
+  ZLG_EACH_VECTOR (v, n) power[v] = f[v] + table->magic;                                                               \
+  ZLG_EACH_VECTOR (v, n) f[v] = f[v] - (power[v] - table->magic);                                                      \
+  ZLG_EACH_VECTOR (v, n) power[v] = (zlg_v##b)((zlg_i##b)zlg_set##b(1) + ((zlg_i##b)power[v] << fbits));               \
+  ZLG_EACH_VECTOR (v, n) p[v] = table->coefficients[0] * f[v] + table->coefficients[1];                                \
+  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_TANH_TERMS##b; e++) ZLG_EACH_VECTOR (v, n) p[v] =                   \
       p[v] * f[v] + table->coefficients[e];                                                                            \
-  ZLG_EACH_VECTOR(v, n) f[v] *= p[v];                                                                                  \
-  ZLG_EACH_VECTOR(v, n) f[v] = power[v] * f[v] + (power[v] - 1);                                                       \
-  ZLG_EACH_VECTOR(v, n) x[v] = zlg_copysign##b(f[v] / (2 + f[v]), x[v]);
+  ZLG_EACH_VECTOR (v, n) f[v] *= p[v];                                                                                 \
+  ZLG_EACH_VECTOR (v, n) f[v] = power[v] * f[v] + (power[v] - 1);                                                      \
+  ZLG_EACH_VECTOR (v, n) x[v] = zlg_copysign##b(f[v] / (2 + f[v]), x[v]);
 ZLG_INLINE void zlg_tanh_32(const struct zlg_tanh_32 *table, zlg_v32 *x, int n){ZLG_TANH_BODY(32, 23)} ZLG_INLINE
     void zlg_tanh_64(const struct zlg_tanh_64 *table, zlg_v64 *x, int n) {
   ZLG_TANH_BODY(64, 52)
@@ -285,18 +286,18 @@ static const struct zlg_log2_64 zlg_log2_table64 = {ZLG_MAGIC64,
                                                      0x1.ec709dc3a062ap-1, 0x1.71547652b82fep1}};
 #define ZLG_LOG2P1_BODY(b, real, fbits, half)                                                                          \
   zlg_v##b s[16], z[16], p[16], exponent[16];                                                                          \
-  ZLG_EACH_VECTOR(v, n) {                                                                                              \
+  ZLG_EACH_VECTOR (v, n) {                                                                                             \
     const zlg_i##b bits = (zlg_i##b)(1 + x[v]), e = (zlg_i##b)((zlg_u##b)(bits - half) >> fbits);                      \
     exponent[v] = (zlg_v##b)(e + (zlg_i##b)zlg_set##b(table->magic)) - table->magic;                                   \
     s[v] = zlg_where_zero##b(e, x[v], (zlg_v##b)(bits - (e << fbits)) - 1);                                            \
   }                                                                                                                    \
-  ZLG_EACH_VECTOR(v, n) s[v] = s[v] / (2 + s[v]);                                                                      \
-  ZLG_EACH_VECTOR(v, n) z[v] = s[v] * s[v];                                                                            \
-  ZLG_EACH_VECTOR(v, n) p[v] = table->coefficients[0] * z[v] + table->coefficients[1];                                 \
-  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_LOG2_TERMS##b; e++) ZLG_EACH_VECTOR(v, n) p[v] =                    \
+  ZLG_EACH_VECTOR (v, n) s[v] = s[v] / (2 + s[v]);                                                                     \
+  ZLG_EACH_VECTOR (v, n) z[v] = s[v] * s[v];                                                                           \
+  ZLG_EACH_VECTOR (v, n) p[v] = table->coefficients[0] * z[v] + table->coefficients[1];                                \
+  _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_LOG2_TERMS##b; e++) ZLG_EACH_VECTOR (v, n) p[v] =                   \
       p[v] * z[v] + table->coefficients[e];                                                                            \
-  ZLG_EACH_VECTOR(v, n) p[v] = s[v] * p[v] + exponent[v];                                                              \
-  ZLG_EACH_VECTOR(v, n) x[v] = zlg_where_less##b(x[v], zlg_set##b((real)__builtin_inf()), p[v], x[v]);
+  ZLG_EACH_VECTOR (v, n) p[v] = s[v] * p[v] + exponent[v];                                                             \
+  ZLG_EACH_VECTOR (v, n) x[v] = zlg_where_less##b(x[v], zlg_set##b((real)__builtin_inf()), p[v], x[v]);
 /* half: the bits of sqrt(1/2). */
 ZLG_INLINE void zlg_log2p1_32(const struct zlg_log2_32 *table, zlg_v32 *x,
                               int n){ZLG_LOG2P1_BODY(32, float, 23, 0x3f3504f3)} ZLG_INLINE

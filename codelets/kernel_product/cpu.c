@@ -19,7 +19,8 @@
 #include "codelets/common/simd.h"
 
 #define EACH ZLG_EACH_VECTOR
-#define V 2 /* vectors in a panel */
+#define ROWS_ROOTED (ZLG_VECTOR_BYTES == 64 ? 4 : 2) /* even, a divisor of GROUP */
+#define V 2                                          /* vectors in a panel */
 /* Points in a register block: V * GROUP accumulators. K blocks take 16 KiB: BLOCK * P elements. */
 #if ZLG_VECTOR_BYTES == 64
 #define GROUP 8
@@ -312,23 +313,23 @@ static void FN(pack)(const struct FN(tile) * t, struct view view, int64_t first,
  * dimension: 1 (SQUARE, DOT), 2 where differences are weighted, 1.5 for ABS (three operations for four pipes). */
 ZLG_INLINE void FN(metric_step)(enum metric metric, bool careful, int rows, const VEC *x, const REAL *y, REAL w,
                                 VEC (*sum)[V]) {
-  EACH(j, rows)
-  EACH(v, V) {
-    if (metric == METRIC_DOT) {
-      sum[j][v] += x[v] * y[j];
-      continue;
+  EACH (j, rows)
+    EACH (v, V) {
+      if (metric == METRIC_DOT) {
+        sum[j][v] += x[v] * y[j];
+        continue;
+      }
+      VEC difference;
+      if (metric == METRIC_ABS && !careful)
+        difference = x[v] * w - y[j]; /* w = 1: the same difference from the multipliers, as the sum takes the adders */
+      else
+        difference = x[v] - y[j];
+      if (careful) difference *= w;
+      if (metric == METRIC_ABS)
+        sum[j][v] += OP(zlg_abs)(difference);
+      else
+        sum[j][v] += difference * difference;
     }
-    VEC difference;
-    if (metric == METRIC_ABS && !careful)
-      difference = x[v] * w - y[j]; /* w = 1: the same difference from the multipliers, as the sum takes the adders */
-    else
-      difference = x[v] - y[j];
-    if (careful) difference *= w;
-    if (metric == METRIC_ABS)
-      sum[j][v] += OP(zlg_abs)(difference);
-    else
-      sum[j][v] += difference * difference;
-  }
 }
 
 /* Dimensions k0 … k1. */
@@ -336,7 +337,7 @@ ZLG_INLINE void FN(metric)(enum metric metric, bool careful, int rows, const REA
                            REAL one, int64_t k0, int64_t k1, VEC (*sum)[V]) {
   for (int64_t k = k0; k < k1; k++) {
     VEC xv[V];
-    EACH(v, V) xv[v] = *(const VEC *)(x + k * PANEL + v * LANES);
+    EACH (v, V) xv[v] = *(const VEC *)(x + k * PANEL + v * LANES);
     FN(metric_step)(metric, careful, rows, xv, y + k * GROUP, careful ? w[k] : one, sum);
   }
 }
@@ -398,12 +399,14 @@ static void FN(set_constants)(struct FN(tile) * t, double scale) {
 /* x^degree in place by repeated squaring, from the highest bit of the degree down. */
 ZLG_INLINE void FN(power)(VEC *x, int n, int degree) {
   VEC base[ROWS * V];
-  if (degree == 0) EACH(v, n) x[v] = OP(zlg_set)(1);
+  if (degree == 0)
+    EACH (v, n) x[v] = OP(zlg_set)(1);
   if (degree < 2) return;
-  EACH(v, n) base[v] = x[v];
+  EACH (v, n) base[v] = x[v];
   for (int bit = 1 << (30 - __builtin_clz((unsigned)degree)); bit; bit >>= 1) {
-    EACH(v, n) x[v] *= x[v];
-    if (degree & bit) EACH(v, n) x[v] *= base[v];
+    EACH (v, n) x[v] *= x[v];
+    if (degree & bit)
+      EACH (v, n) x[v] *= base[v];
   }
 }
 
@@ -414,17 +417,17 @@ ZLG_INLINE void FN(kernel_begin)(zlg_kernel_kind kind, const struct FN(constants
   switch (kind) {
   case ZLG_EXPONENTIAL:
   case ZLG_ENERGY:
-    EACH(v, n) s[v] = OP(zlg_sqrt)(s[v]);
+    EACH (v, n) s[v] = OP(zlg_sqrt)(s[v]);
     break;
   case ZLG_MATERN32:
   case ZLG_MATERN52:
-    EACH(v, n) s[v] = OP(zlg_sqrt)(OP(zlg_min)(far, s[v]));
+    EACH (v, n) s[v] = OP(zlg_sqrt)(OP(zlg_min)(far, s[v]));
     break;
   case ZLG_INVERSE_MULTIQUADRIC:
-    EACH(v, n) s[v] = 1 / OP(zlg_sqrt)(1 + s[v] * c->c0);
+    EACH (v, n) s[v] = 1 / OP(zlg_sqrt)(1 + s[v] * c->c0);
     break;
   case ZLG_CAUCHY:
-    EACH(v, n) s[v] = 1 / (1 + s[v] * c->c0);
+    EACH (v, n) s[v] = 1 / (1 + s[v] * c->c0);
     break;
   default:
     break;
@@ -444,50 +447,45 @@ ZLG_INLINE void FN(kernel_end)(zlg_kernel_kind kind, const struct FN(constants) 
   case ZLG_GAUSSIAN:
   case ZLG_LAPLACIAN:
   case ZLG_EXPONENTIAL:
-    EACH(v, n) s[v] *= c->c0;
+    EACH (v, n) s[v] *= c->c0;
     OP(zlg_exp2_)(exp2_table, s, n);
     break;
   case ZLG_MATERN32:
-    EACH(v, n) factor[v] = 1 + s[v] * c->c1;
-    EACH(v, n) s[v] *= c->c0;
+    EACH (v, n) factor[v] = 1 + s[v] * c->c1;
+    EACH (v, n) s[v] *= c->c0;
     OP(zlg_exp2_)(exp2_table, s, n);
-    EACH(v, n) s[v] *= factor[v];
+    EACH (v, n) s[v] *= factor[v];
     break;
   case ZLG_MATERN52:
-    EACH(v, n) factor[v] = c->c1 + s[v] * c->c2;
-    EACH(v, n) factor[v] = 1 + s[v] * factor[v];
-    EACH(v, n) s[v] *= c->c0;
+    EACH (v, n) factor[v] = c->c1 + s[v] * c->c2;
+    EACH (v, n) factor[v] = 1 + s[v] * factor[v];
+    EACH (v, n) s[v] *= c->c0;
     OP(zlg_exp2_)(exp2_table, s, n);
-    EACH(v, n) s[v] *= factor[v];
+    EACH (v, n) s[v] *= factor[v];
     break;
   case ZLG_RATIONAL_QUADRATIC:
-    EACH(v, n) s[v] *= c->c0;
+    EACH (v, n) s[v] *= c->c0;
     OP(zlg_log2p1_)(log2_table, s, n);
-    EACH(v, n) s[v] *= c->c1;
+    EACH (v, n) s[v] *= c->c1;
     OP(zlg_exp2_)(exp2_table, s, n);
     break;
   case ZLG_ENERGY:
-    EACH(v, n) s[v] *= c->c0;
+    EACH (v, n) s[v] *= c->c0;
     break;
   case ZLG_LINEAR:
-    EACH(v, n) s[v] = s[v] * c->c0 + c->c1;
+    EACH (v, n) s[v] = s[v] * c->c0 + c->c1;
     break;
   case ZLG_POLYNOMIAL:
-    EACH(v, n) s[v] = s[v] * c->c0 + c->c1;
+    EACH (v, n) s[v] = s[v] * c->c0 + c->c1;
     FN(power)(s, n, c->degree);
     break;
   case ZLG_SIGMOID:
-    EACH(v, n) s[v] = s[v] * c->c0 + c->c1;
+    EACH (v, n) s[v] = s[v] * c->c0 + c->c1;
     OP(zlg_tanh_)(tanh_table, s, n);
     break;
   default:
     break;
   }
-}
-
-/* Kernels whose first step is worth doing ahead. */
-ZLG_INLINE bool FN(ahead)(zlg_kernel_kind kind) {
-  return kind == ZLG_EXPONENTIAL || kind == ZLG_MATERN32 || kind == ZLG_MATERN52;
 }
 
 /* ---- a block of K ---- */
@@ -498,22 +496,30 @@ struct FN(block) {
   int64_t count;
   const REAL *x, *y, *b;
   REAL *partial, *k;
+  int64_t rooted; /* into the metric: whether roots may be taken; out of it: of how many rows, see FN(take_root) */
 };
 
 /* Dimensions k0 … k1 of the metric of `rows` points from member y of a group, added to what k holds where k0 > 0. */
-ZLG_INLINE void FN(metric_rows)(enum metric metric, bool careful, int rows, int64_t k0, int64_t k1, const REAL *x,
-                                const REAL *y, const REAL *w, REAL one, REAL *k) {
+/* Square roots are worked off by the divider, beside the multipliers. Where the kernel function needs one, its loop
+ * would wait for the divider and the metric's leave it idle: the metric's loop takes the root of the first vector of
+ * even rows. */
+ZLG_INLINE VEC FN(take_root)(bool roots, int j, int v, VEC s) {
+  return roots && j % 2 == 0 && v == 0 ? OP(zlg_sqrt)(OP(zlg_min)(OP(zlg_set)(DISTANCE_MAX), s)) : s;
+}
+
+ZLG_INLINE void FN(metric_rows)(enum metric metric, bool careful, bool roots, int rows, int64_t k0, int64_t k1,
+                                const REAL *x, const REAL *y, const REAL *w, REAL one, REAL *k) {
   VEC value[GROUP][V];
-  EACH(j, rows)
-  EACH(v, V) value[j][v] = k0 > 0 ? *(const VEC *)(k + j * PANEL + v * LANES) : (VEC){0};
+  EACH (j, rows)
+    EACH (v, V) value[j][v] = k0 > 0 ? *(const VEC *)(k + j * PANEL + v * LANES) : (VEC){0};
   FN(metric)(metric, careful, rows, x, y, w, one, k0, k1, value);
-  EACH(j, rows)
-  EACH(v, V) * (VEC *)(k + j * PANEL + v * LANES) = value[j][v];
+  EACH (j, rows)
+    EACH (v, V) *(VEC *)(k + j * PANEL + v * LANES) = FN(take_root)(roots, j, v, value[j][v]);
 }
 
 /* Dimensions are taken in pieces whose panel stays in the first-level cache, in the order of k. */
 #define PIECE (16384 / (V * ZLG_VECTOR_BYTES))
-ZLG_INLINE void FN(metric_block)(enum metric metric, bool careful, const struct FN(tile) * t,
+ZLG_INLINE void FN(metric_block)(enum metric metric, bool careful, bool roots, const struct FN(tile) * t,
                                  const struct FN(block) * block) {
   const int64_t d = t->args->d;
   for (int64_t k0 = 0; k0 < d; k0 += PIECE) {
@@ -522,110 +528,146 @@ ZLG_INLINE void FN(metric_block)(enum metric metric, bool careful, const struct 
     REAL *k = block->k;
     int64_t count = block->count;
     for (; count >= GROUP; count -= GROUP, y += d * GROUP, k += GROUP * PANEL)
-      FN(metric_rows)(metric, careful, GROUP, k0, k1, block->x, y, t->weights, t->constants.one, k);
+      if (roots && k1 == d)
+        FN(metric_rows)(metric, careful, true, GROUP, k0, k1, block->x, y, t->weights, t->constants.one, k);
+      else
+        FN(metric_rows)(metric, careful, false, GROUP, k0, k1, block->x, y, t->weights, t->constants.one, k);
     for (; count >= 3; count -= 3, y += 3, k += 3 * PANEL)
-      FN(metric_rows)(metric, careful, 3, k0, k1, block->x, y, t->weights, t->constants.one, k);
+      FN(metric_rows)(metric, careful, false, 3, k0, k1, block->x, y, t->weights, t->constants.one, k);
     for (; count > 0; count--, y++, k += PANEL)
-      FN(metric_rows)(metric, careful, 1, k0, k1, block->x, y, t->weights, t->constants.one, k);
+      FN(metric_rows)(metric, careful, false, 1, k0, k1, block->x, y, t->weights, t->constants.one, k);
   }
 }
 #undef PIECE
 
 /* The same for the smallest dimensions: the panel stays in registers (d is a constant). */
-ZLG_INLINE void FN(metric_small)(enum metric metric, int d, REAL one, const struct FN(block) * block) {
+ZLG_INLINE void FN(metric_small)(enum metric metric, bool roots, int d, REAL one, const struct FN(block) * block) {
   VEC x[3][V];
-  EACH(e, d * V) x[e / V][e % V] = *(const VEC *)(block->x + e * LANES);
+  EACH (e, d * V) x[e / V][e % V] = *(const VEC *)(block->x + e * LANES);
   const REAL *y = block->y;
   REAL *k = block->k;
   for (int64_t j = 0; j < block->count; j += GROUP, y += d * GROUP) {
     const int rows = (int)min64(GROUP, block->count - j);
     int g = 0;
 #pragma GCC unroll 1
-    for (; g + 2 <= rows; g += 2, k += 2 * PANEL) {
+    for (; rows == GROUP && g < GROUP; g += 2, k += 2 * PANEL) {
       VEC value[2][V] = {{{0}}};
-      EACH(e, d) FN(metric_step)(metric, false, 2, x[e], y + e * GROUP + g, one, value);
-      EACH(r, 2) EACH(v, V) * (VEC *)(k + r * PANEL + v * LANES) = value[r][v];
+      EACH (e, d) FN(metric_step)(metric, false, 2, x[e], y + e * GROUP + g, one, value);
+      EACH (r, 2)
+        EACH (v, V) *(VEC *)(k + r * PANEL + v * LANES) = FN(take_root)(roots, r, v, value[r][v]);
     }
-    if (g < rows) {
+    for (; g < rows; g++, k += PANEL) {
       VEC value[1][V] = {{{0}}};
-      EACH(e, d) FN(metric_step)(metric, false, 1, x[e], y + e * GROUP + g, one, value);
-      EACH(v, V) * (VEC *)(k + v * LANES) = value[0][v];
+      EACH (e, d) FN(metric_step)(metric, false, 1, x[e], y + e * GROUP + g, one, value);
+      EACH (v, V) *(VEC *)(k + v * LANES) = value[0][v];
     }
   }
 }
 
-ZLG_INLINE void FN(metric_any_d)(enum metric metric, const struct FN(tile) * t, const struct FN(block) * block) {
+ZLG_INLINE void FN(metric_any_d)(enum metric metric, bool roots, const struct FN(tile) * t,
+                                 const struct FN(block) * block) {
   const REAL one = t->constants.one;
   switch (t->args->d) {
   case 1:
-    FN(metric_small)(metric, 1, one, block);
+    FN(metric_small)(metric, roots, 1, one, block);
     break;
   case 2:
-    FN(metric_small)(metric, 2, one, block);
+    FN(metric_small)(metric, roots, 2, one, block);
     break;
   case 3:
-    FN(metric_small)(metric, 3, one, block);
+    FN(metric_small)(metric, roots, 3, one, block);
     break;
   default:
-    FN(metric_block)(metric, false, t, block);
+    FN(metric_block)(metric, false, roots, t, block);
   }
 }
 
-static void FN(do_metric)(const struct FN(tile) * t, const struct FN(block) * block) {
+/* Kernels whose function begins with a root. */
+ZLG_INLINE bool FN(ahead)(zlg_kernel_kind kind) {
+  return kind == ZLG_EXPONENTIAL || kind == ZLG_MATERN32 || kind == ZLG_MATERN52;
+}
+
+/* Those that share them with the metric (f64: the divider is no faster for it). */
+ZLG_INLINE bool FN(shared_roots)(zlg_kernel_kind kind) {
+  return FN(ahead)(kind) && sizeof(REAL) == 4;
+}
+
+static void FN(do_metric)(const struct FN(tile) * t, struct FN(block) * block) {
   const enum metric metric = kernel_metric(t->kind);
-  const bool careful = t->packing == PACK_RAW;
+  const bool careful = t->packing == PACK_RAW, roots = block->rooted && FN(shared_roots)(t->kind) && !careful;
+  block->rooted = roots ? block->count / GROUP * GROUP : 0;
   if (metric == METRIC_DOT)
-    FN(metric_any_d)(METRIC_DOT, t, block);
+    FN(metric_any_d)(METRIC_DOT, false, t, block);
   else if (metric == METRIC_ABS && careful)
-    FN(metric_block)(METRIC_ABS, true, t, block);
+    FN(metric_block)(METRIC_ABS, true, false, t, block);
   else if (metric == METRIC_ABS)
-    FN(metric_any_d)(METRIC_ABS, t, block);
+    FN(metric_any_d)(METRIC_ABS, false, t, block);
   else if (careful)
-    FN(metric_block)(METRIC_SQUARE, true, t, block);
+    FN(metric_block)(METRIC_SQUARE, true, false, t, block);
+  else if (roots)
+    FN(metric_any_d)(METRIC_SQUARE, true, t, block);
   else
-    FN(metric_any_d)(METRIC_SQUARE, t, block);
+    FN(metric_any_d)(METRIC_SQUARE, false, t, block);
 }
 
 /* What becomes of `rows` x V values after kernel_begin: the sum with b, or the store. */
 ZLG_INLINE void FN(finish)(zlg_kernel_kind kind, bool sums, int rows, const struct FN(constants) * c, VEC (*value)[V],
                            const REAL *b, VEC *sum, REAL *k) {
   FN(kernel_end)(kind, c, &value[0][0], rows * V);
-  EACH(j, rows) EACH(v, V) {
-    if (sums)
-      sum[v] += value[j][v] * b[j];
-    else
-      *(VEC *)(k + j * PANEL + v * LANES) = value[j][v];
-  }
-}
-
-/* Values of the metric from k, with the first step done. */
-ZLG_INLINE void FN(begin_stored)(zlg_kernel_kind kind, int rows, const struct FN(constants) * c, const REAL *k,
-                                 VEC (*value)[V]) {
-  EACH(j, rows) EACH(v, V) value[j][v] = *(const VEC *)(k + j * PANEL + v * LANES);
-  FN(kernel_begin)(kind, c, &value[0][0], rows * V);
-}
-
-/* The kernel function of a block whose metric is in k (ROWS rows more than the block may be read). */
-ZLG_INLINE void FN(function_block)(zlg_kernel_kind kind, bool sums, const struct FN(constants) * c,
-                                   const struct FN(block) * block) {
-  VEC sum[V] = {{0}}, next[ROWS][V], value[ROWS][V];
-  REAL *k = block->k;
-  const REAL *b = block->b;
-  int64_t j = 0;
-  if (FN(ahead)(kind)) FN(begin_stored)(kind, ROWS, c, k, next);
-  for (; j + ROWS <= block->count; j += ROWS, k += ROWS * PANEL, b += sums ? ROWS : 0) {
-    if (FN(ahead)(kind)) {
-      EACH(e, ROWS) EACH(v, V) value[e][v] = next[e][v];
-      FN(begin_stored)(kind, ROWS, c, k + ROWS * PANEL, next);
-    } else {
-      FN(begin_stored)(kind, ROWS, c, k, value);
+  EACH (j, rows)
+    EACH (v, V) {
+      if (sums)
+        sum[v] += value[j][v] * b[j];
+      else
+        *(VEC *)(k + j * PANEL + v * LANES) = value[j][v];
     }
-    FN(finish)(kind, sums, ROWS, c, value, b, sum, k);
+}
+
+/* Values of the metric from k, with the first step done; `rooted`: of the first vectors of even rows it is done
+ * already. */
+ZLG_INLINE void FN(begin_stored)(zlg_kernel_kind kind, bool rooted, int rows, const struct FN(constants) * c,
+                                 const REAL *k, VEC (*value)[V]) {
+  EACH (j, rows)
+    EACH (v, V) value[j][v] = *(const VEC *)(k + j * PANEL + v * LANES);
+  if (rooted)
+    EACH (j, rows)
+      EACH (v, V) {
+        if (j % 2 || v) FN(kernel_begin)(kind, c, &value[j][v], 1);
+      }
+  else
+    FN(kernel_begin)(kind, c, &value[0][0], rows * V);
+}
+
+/* The kernel function of rows first … end of a block, `step` at once, the rest one by one. ROWS rows behind the block
+ * may be read. */
+ZLG_INLINE void FN(function_rows)(zlg_kernel_kind kind, bool sums, bool rooted, int step, int64_t count,
+                                  const struct FN(constants) * c, const REAL *b, VEC *sum, REAL *k) {
+  VEC next[ROWS][V], value[ROWS][V];
+  int64_t j = 0;
+  if (FN(ahead)(kind)) FN(begin_stored)(kind, rooted, step, c, k, next);
+  for (; j + step <= count; j += step, k += step * PANEL, b += sums ? step : 0) {
+    if (FN(ahead)(kind)) {
+      EACH (e, step)
+        EACH (v, V) value[e][v] = next[e][v];
+      FN(begin_stored)(kind, rooted, step, c, k + step * PANEL, next);
+    } else {
+      FN(begin_stored)(kind, false, step, c, k, value);
+    }
+    FN(finish)(kind, sums, step, c, value, b, sum, k);
   }
-  for (; j < block->count; j++, k += PANEL, b += sums) {
-    FN(begin_stored)(kind, 1, c, k, value);
+  for (; !rooted && j < count; j++, k += PANEL, b += sums) {
+    FN(begin_stored)(kind, false, 1, c, k, value);
     FN(finish)(kind, sums, 1, c, value, b, sum, k);
   }
+}
+
+ZLG_INLINE void FN(function_block)(zlg_kernel_kind kind, bool sums, const struct FN(constants) * c,
+                                   const struct FN(block) * block) {
+  VEC sum[V] = {{0}};
+  const int64_t rooted = FN(shared_roots)(kind) ? block->rooted : 0; /* whole groups */
+  if (FN(shared_roots)(kind)) FN(function_rows)(kind, sums, true, ROWS_ROOTED, rooted, c, block->b, sum, block->k);
+  FN(function_rows)
+  (kind, sums, false, ROWS, block->count - rooted, c, sums ? block->b + rooted : NULL, sum, block->k + rooted * PANEL);
   for (int v = 0; sums && v < V; v++) *(VEC *)(block->partial + v * LANES) = sum[v];
 }
 
@@ -639,7 +681,7 @@ ZLG_INLINE bool FN(cheap)(zlg_kernel_kind kind) {
 ZLG_INLINE void FN(fused_rows)(zlg_kernel_kind kind, bool sums, int rows, int d, const struct FN(constants) * c,
                                const VEC (*x)[V], const REAL *y, const REAL *b, VEC *sum, REAL *k) {
   VEC value[2][V] = {{{0}}};
-  EACH(e, d) FN(metric_step)(kernel_metric(kind), false, rows, x[e], y + e * GROUP, 1, value);
+  EACH (e, d) FN(metric_step)(kernel_metric(kind), false, rows, x[e], y + e * GROUP, 1, value);
   FN(kernel_begin)(kind, c, &value[0][0], rows * V);
   FN(finish)(kind, sums, rows, c, value, b, sum, k);
 }
@@ -647,7 +689,7 @@ ZLG_INLINE void FN(fused_rows)(zlg_kernel_kind kind, bool sums, int rows, int d,
 ZLG_INLINE void FN(fused_block)(zlg_kernel_kind kind, bool sums, int d, const struct FN(constants) * c,
                                 const struct FN(block) * block) {
   VEC x[3][V], sum[V] = {{0}};
-  EACH(e, d * V) x[e / V][e % V] = *(const VEC *)(block->x + e * LANES);
+  EACH (e, d * V) x[e / V][e % V] = *(const VEC *)(block->x + e * LANES);
   const VEC(*const panel)[V] = (const VEC(*)[V])x;
   REAL *k = block->k;
   const REAL *y = block->y, *b = block->b;
@@ -736,17 +778,17 @@ static void FN(pack_b)(struct view view, int64_t first, int64_t count, int64_t c
  * `width`. */
 ZLG_INLINE void FN(multiply_strip)(int width, int64_t count, const REAL *k, const REAL *b, double *sum) {
   VEC c[COLUMNS][V];
-  EACH(i, width)
-  EACH(v, V) c[i][v] = (VEC){0};
+  EACH (i, width)
+    EACH (v, V) c[i][v] = (VEC){0};
   for (int64_t j = 0; j < count; j++, k += PANEL, b += width) {
     VEC kv[V];
-    EACH(v, V) kv[v] = *(const VEC *)(k + v * LANES);
-    EACH(i, width)
-    EACH(v, V) c[i][v] += kv[v] * b[i];
+    EACH (v, V) kv[v] = *(const VEC *)(k + v * LANES);
+    EACH (i, width)
+      EACH (v, V) c[i][v] += kv[v] * b[i];
   }
   REAL block[COLUMNS * PANEL] __attribute__((aligned(64)));
-  EACH(i, width)
-  EACH(v, V) * (VEC *)(block + i * PANEL + v * LANES) = c[i][v];
+  EACH (i, width)
+    EACH (v, V) *(VEC *)(block + i * PANEL + v * LANES) = c[i][v];
   for (int e = 0; e < width * PANEL; e++) sum[e] += (double)block[e];
 }
 
@@ -784,12 +826,13 @@ static void FN(multiply)(int64_t columns, int64_t packed, int64_t at, int64_t co
 /* One panel against the packed points j. */
 static void FN(panel_over_i)(const struct FN(tile) * t, const REAL *x, int64_t n, int64_t columns, double *sum) {
   for (int64_t j = 0; j < n; j += BLOCK) {
-    const struct FN(block) block = {.count = min64(BLOCK, n - j),
-                                    .x = x,
-                                    .y = t->group_points + j * t->args->d,
-                                    .b = columns == 1 ? t->b + j : NULL,
-                                    .partial = t->partial,
-                                    .k = t->k};
+    struct FN(block) block = {.count = min64(BLOCK, n - j),
+                              .x = x,
+                              .y = t->group_points + j * t->args->d,
+                              .b = columns == 1 ? t->b + j : NULL,
+                              .partial = t->partial,
+                              .k = t->k,
+                              .rooted = 1};
     FN(do_block)(t, block);
     if (columns == 1)
       for (int l = 0; l < PANEL; l++) sum[l] += (double)t->partial[l];
@@ -849,11 +892,15 @@ static void FN(pack_b_lanes)(const struct FN(tile) * t, struct view view, int64_
 ZLG_INLINE void FN(multiply_lanes)(int rows, int columns, int64_t panels, int64_t m, const REAL *k, int64_t stride,
                                    const REAL *b, int64_t partial_stride, REAL *partial) {
   VEC sum[4][2][V] = {{{{0}}}};
-  for (int64_t p = 0; p < panels; p++, k += m * PANEL, b += PANEL) EACH(v, V) EACH(c, columns) {
-      const VEC bv = *(const VEC *)(b + c * stride + v * LANES);
-      EACH(i, rows) sum[i][c][v] += *(const VEC *)(k + i * PANEL + v * LANES) * bv;
-    }
-  EACH(i, rows) EACH(c, columns) EACH(v, V) * (VEC *)(partial + i * partial_stride + c * LANES) += sum[i][c][v];
+  for (int64_t p = 0; p < panels; p++, k += m * PANEL, b += PANEL)
+    EACH (v, V)
+      EACH (c, columns) {
+        const VEC bv = *(const VEC *)(b + c * stride + v * LANES);
+        EACH (i, rows) sum[i][c][v] += *(const VEC *)(k + i * PANEL + v * LANES) * bv;
+      }
+  EACH (i, rows)
+    EACH (c, columns)
+      EACH (v, V) *(VEC *)(partial + i * partial_stride + c * LANES) += sum[i][c][v];
 }
 
 static void FN(multiply_over_j)(const struct FN(tile) * t, int64_t panels, int64_t columns) {
@@ -906,7 +953,7 @@ static void FN(tile_over_j)(const struct FN(tile) * t, struct view x1, struct vi
       FN(pack)(t, x2, j, n, PANEL, t->lane_points);
       FN(pack_b_lanes)(t, b, j, n, c, columns, t->b);
       for (int64_t p = 0; p < panels; p++) {
-        const struct FN(block) block = {
+        struct FN(block) block = {
             .count = m, .x = t->lane_points + p * PANEL * args->d, .y = t->group_points, .k = t->k + p * m * PANEL};
         FN(do_metric)(t, &block);
       }
