@@ -41,7 +41,7 @@ typedef struct zlg_context_options {
   int cuda_workers;    /* OWN: number of CUDA workers, -1 all devices, 0 none */
   const char *scheduler; /* OWN: one of StarPU's policies by name; NULL: "dmdas" with devices, else "lws". StarPU's
                             environment, STARPU_SCHED, outranks it */
-  int bind_workers;    /* OWN: 1 one core each, 0 leave them unbound; -1 as StarPU's environment says */
+  int bind_workers;    /* OWN: 1 CPU workers one core each, 0 all unbound; -1 as StarPU and its environment say */
   int64_t memory_limit; /* bytes the library may use for staged tiles and accumulators; 0: 1/8 of the machine's memory,
                            at most 128 MiB of staging for files */
   double direct_seconds; /* problems predicted to be shorter run at once in the calling thread, without a task;

@@ -19,6 +19,7 @@ void zlg_context_options_init(zlg_context_options *options) {
                                    .cpu_workers = -1,
                                    .opencl_workers = -1,
                                    .cuda_workers = -1,
+                                   .bind_workers = -1,
                                    .direct_seconds = -1};
 }
 

@@ -1,5 +1,7 @@
 /* Starts, shares, pauses and stops StarPU. StarPU aborts on some misuse (an unwritable model directory) and falls back
  * in silence on others (an unknown scheduler): both are checked here before it is asked to start. */
+#include "config.h"
+
 #include "src/core/runtime.h"
 
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include "codelets/common/device.h"
 #include "codelets/common/device_opencl.h"
 #include "codelets/common/starpu_compat.h"
+#include "src/core/affinity.h"
 #include "src/core/error.h"
 #include "src/core/machine.h"
 #include "src/core/memory.h"
@@ -179,8 +182,11 @@ static int start_starpu(const zlg_context_options *options) {
 static int start_own(zlg_context *context) {
   const zlg_context_options *options = &context->options;
   int status = make_model_directory(context->model_directory);
+  cpu_set_t processors;
+  zlg_affinity_of_caller(&processors);
   if (status == ZLG_OK) status = start_starpu(options);
   if (status != ZLG_OK) return status;
+  zlg_affinity_apply(options->bind_workers, &processors);
   if (starpu_memory_nodes_get_count() > 1) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
   runtime.pid = getpid();
   runtime.cpu_workers = options->cpu_workers;

@@ -1,7 +1,10 @@
 /* Contexts: who runs StarPU, what is refused before it starts, what an idle context costs, and that an application's
  * own tasks are none of our business. */
+#include "config.h"
+
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -330,6 +333,36 @@ static void options_out_of_range_are_refused(void) {
   o = good, o.tile_columns = -5, check_refused(&o, ZLG_EINVAL, "-5");
 }
 
+/* Processors that each worker may use, seen from a task in it. */
+static int processors_of[STARPU_NMAXWORKERS];
+static void look_at_processors(void *unused) {
+  (void)unused;
+  cpu_set_t set;
+  sched_getaffinity(0, sizeof set, &set);
+  processors_of[starpu_worker_get_id()] = CPU_COUNT(&set);
+}
+
+static void workers_are_bound_or_loose_as_asked(void) {
+  cpu_set_t all;
+  sched_getaffinity(0, sizeof all, &all);
+  for (int bind = 0; bind < 2; bind++) {
+    zlg_context_options options = mode_options(ZLG_RUNTIME_OWN);
+    zlg_context *context = NULL;
+    options.bind_workers = bind;
+    ZLG_CHECK_OK(zlg_context_create(&context, &options), NULL);
+    starpu_resume();
+    starpu_execute_on_each_worker(look_at_processors, NULL, STARPU_CPU);
+    starpu_pause();
+    for (int i = 0; i < zlg_context_worker_count(context); i++) {
+      zlg_worker_info worker;
+      ZLG_CHECK_OK(zlg_context_worker(context, i, &worker), context);
+      if (worker.kind == ZLG_WORKER_CPU) CHECK(processors_of[worker.id] == (bind ? 1 : CPU_COUNT(&all)));
+    }
+    CHECK(computes(context));
+    zlg_context_release(context);
+  }
+}
+
 static void more_cpu_workers_than_cores_are_refused(void) {
   zlg_context_options options = mode_options(ZLG_RUNTIME_OWN);
   options.cpu_workers = 4096;
@@ -495,6 +528,7 @@ int main(int argc, char **argv) {
       {"the_applications_signal_handlers_stay", the_applications_signal_handlers_stay},
       {"an_idle_context_uses_no_processor_time", an_idle_context_uses_no_processor_time},
       {"options_out_of_range_are_refused", options_out_of_range_are_refused},
+      {"workers_are_bound_or_loose_as_asked", workers_are_bound_or_loose_as_asked},
       {"more_cpu_workers_than_cores_are_refused", more_cpu_workers_than_cores_are_refused},
       {"an_unknown_scheduler_is_refused_with_those_known", an_unknown_scheduler_is_refused_with_those_known},
       {"a_model_directory_that_cannot_be_written_is_named", a_model_directory_that_cannot_be_written_is_named},
