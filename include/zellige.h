@@ -17,5 +17,6 @@
 #include "zellige/request.h"
 #include "zellige/operator.h"
 #include "zellige/kernel.h"
+#include "zellige/machine.h"
 
 #endif

@@ -52,6 +52,7 @@ static void print_machine(const zlg_context *context) {
   printf("  scheduler       %s\n", m.scheduler ? m.scheduler : "none");
   printf("  memory limit    %s for staged tiles and accumulators\n", show_bytes((double)m.memory_limit).s);
   printf("  models          %s\n", m.model_directory ? m.model_directory : "none");
+  if (m.model_warning) printf("                  %s\n", m.model_warning);
   printf("  built with      OpenCL: %s, CUDA: %s\n", m.has_opencl ? "yes" : "no", m.has_cuda ? "yes" : "no");
   free(workers);
 }

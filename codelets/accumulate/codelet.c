@@ -28,6 +28,46 @@ uint32_t zlg_accumulate_footprint(const void *arguments) {
   return hash;
 }
 
+void zlg_accumulate_family(const void *arguments, struct zlg_family *family) {
+  const struct zlg_accumulate_args *args = arguments;
+  *family = (struct zlg_family){.what = {args->type, args->beta != 0, args->y_order},
+                                .width = {args->parts, args->r},
+                                .size = (double)args->m * (double)args->r};
+}
+
+static const struct {
+  int64_t elements;
+  bool unseen;
+} measured_sizes[] = {{1 << 12, false}, {1 << 14, false}, {23170, true}, {1 << 15, false}, {1 << 17, false},
+                      {185360, true},   {1 << 18, false}, {1 << 20, false}};
+
+bool zlg_accumulate_calibration(int index, void *arguments, struct zlg_case *what) {
+  static const int parts[] = {1, 4};
+  enum { SIZES = sizeof measured_sizes / sizeof *measured_sizes, PARTS = sizeof parts / sizeof *parts };
+  const int size = index % SIZES, part = index / SIZES % PARTS, type = index / SIZES / PARTS % 2,
+            added = index / SIZES / PARTS / 2;
+  if (index < 0 || added > 1) return false;
+  struct zlg_accumulate_args *args = arguments;
+  *args = (struct zlg_accumulate_args){.type = type ? ZLG_F64 : ZLG_F32,
+                                       .m = measured_sizes[size].elements,
+                                       .r = 1,
+                                       .y_order = ZLG_ROW_MAJOR,
+                                       .parts = parts[part],
+                                       .alpha = 0.5,
+                                       .beta = added ? 0.5 : 0};
+  *what = (struct zlg_case){.brief = type == 0 && part == 0 && !added,
+                            .unseen = measured_sizes[size].unseen,
+                            .buffer_count = 1 + args->parts,
+                            .buffers = {{args->r, args->m, zlg_type_size(args->type),
+                                         added ? ZLG_CASE_INOUT : ZLG_CASE_OUT}}};
+  for (int i = 1; i <= args->parts; i++)
+    what->buffers[i] = (struct zlg_case_buffer){args->m * args->r, 0, sizeof(double),
+                                                i == 1 ? ZLG_CASE_INOUT : ZLG_CASE_IN};
+  snprintf(what->label, sizeof what->label, "%s-parts%d%s", zlg_type_name(args->type), args->parts,
+           added ? "-added" : "");
+  return true;
+}
+
 static int run_cpu(const void *arguments, const struct zlg_operand *at) {
   const struct zlg_accumulate_args *args = arguments;
   double **acc = args->parts > 0 ? zlg_scratch((size_t)args->parts * sizeof *acc) : NULL;
@@ -198,4 +238,7 @@ const struct zlg_codelet zlg_codelet_accumulate = {
     .count = zlg_accumulate_count,
     .footprint = zlg_accumulate_footprint,
     .prepare = zlg_accumulate_prepare,
+    .args_bytes = sizeof(struct zlg_accumulate_args),
+    .family = zlg_accumulate_family,
+    .calibration = zlg_accumulate_calibration,
 };

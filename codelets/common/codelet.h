@@ -4,6 +4,7 @@
 #ifndef ZLG_COMMON_CODELET_H
 #define ZLG_COMMON_CODELET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,29 @@ struct starpu_codelet;
 struct starpu_task;
 struct starpu_perfmodel_arch;
 
+/* Tasks that differ in size only, so that one curve over the size describes them. Between families the nearest one
+ * helps out: what[] says what kind of work it is, the first number counting most; width[] differs gradually. */
+struct zlg_family {
+  int32_t what[3];
+  int64_t width[2];
+  double size; /* of the one task asked about */
+};
+
+/* A task that calibration measures: arguments (by the codelet's calibration function), and the buffers to make for
+ * them. A vector has ny = 0; a matrix is contiguous. */
+#define ZLG_CASE_BUFFERS 8
+struct zlg_case {
+  char label[64]; /* of the family: letters, digits and '-', "gaussian-f32-d3-r1" */
+  bool brief;     /* part of a short run */
+  bool unseen;    /* no point of the curve: measured to check it */
+  int buffer_count;
+  struct zlg_case_buffer {
+    int64_t nx, ny;
+    size_t element;
+    enum { ZLG_CASE_IN, ZLG_CASE_OUT, ZLG_CASE_INOUT } mode;
+  } buffers[ZLG_CASE_BUFFERS];
+};
+
 struct zlg_codelet {
   const char *name;
   unsigned backends;
@@ -36,6 +60,11 @@ struct zlg_codelet {
    * or its errors: called by the plan before the first task. ZLG_OK, or a code with `message` filled in. NULL: nothing.
    */
   int (*prepare)(const void *args, char *message, size_t message_bytes);
+  size_t args_bytes;
+  void (*family)(const void *args, struct zlg_family *family);
+  /* The index-th case, from 0: fills in args and `what`; false past the last. Cases of a family follow one another, by
+   * growing size. */
+  bool (*calibration)(int index, void *args, struct zlg_case *what);
 };
 
 #define ZLG_CODELET(name, backends)                                                                                    \
@@ -43,6 +72,8 @@ struct zlg_codelet {
   void zlg_##name##_count(const void *args, struct zlg_count *count);                                                  \
   uint32_t zlg_##name##_footprint(const void *args);                                                                   \
   int zlg_##name##_prepare(const void *args, char *message, size_t message_bytes);                                     \
+  void zlg_##name##_family(const void *args, struct zlg_family *family);                                               \
+  bool zlg_##name##_calibration(int index, void *args, struct zlg_case *what);                                         \
   extern const struct zlg_codelet zlg_codelet_##name;
 #include "codelets/ops.def"
 #undef ZLG_CODELET
@@ -59,8 +90,9 @@ double zlg_clock(void);
  * thread. NULL when there is no memory. */
 void *zlg_scratch(size_t bytes);
 
-/* The performance model that every codelet's `model` points to: analytic from count(), corrected by what was measured
- * in this process (zlg_model_learn), so that an uncalibrated machine starts sensibly and improves as it runs. */
+/* The performance model that every codelet's `model` points to: calibrated curves (model.h) where there are some, else
+ * nominal rates and count(); corrected by what was measured in this process (zlg_model_learn), so that an uncalibrated
+ * machine starts sensibly and improves as it runs. */
 #define ZLG_MODEL(name_)                                                                                               \
   {                                                                                                                    \
     .type = STARPU_PER_ARCH, .symbol = "zlg_" #name_, .arch_cost_function = zlg_model_microseconds,                    \

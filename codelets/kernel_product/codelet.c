@@ -77,6 +77,75 @@ uint32_t zlg_kernel_product_footprint(const void *arguments) {
   return hash;
 }
 
+void zlg_kernel_product_family(const void *arguments, struct zlg_family *family) {
+  const struct zlg_kernel_product_args *args = arguments;
+  *family = (struct zlg_family){.what = {args->kind, args->type, args->isotropic},
+                                .width = {args->d, args->r},
+                                .size = (double)args->m * (double)args->n};
+}
+
+/* What calibration measures: kernels x types x these widths x sizes. A short run has the Gaussian in binary32. */
+static const zlg_kernel_kind measured_kinds[] = {
+    ZLG_GAUSSIAN,           ZLG_EXPONENTIAL, ZLG_LAPLACIAN, ZLG_MATERN32, ZLG_MATERN52,   ZLG_RATIONAL_QUADRATIC,
+    ZLG_INVERSE_MULTIQUADRIC, ZLG_CAUCHY,      ZLG_ENERGY,    ZLG_LINEAR,   ZLG_POLYNOMIAL, ZLG_SIGMOID};
+static const struct {
+  int d, r;
+  bool brief;
+} measured_widths[] = {{3, 1, true}, {50, 1, false}, {3, 8, false}, {50, 8, false}};
+/* In flops of a task, the planned ones having some 1e8 on a core and more on a card; those unseen are not square. */
+static const struct {
+  double flops;
+  bool unseen, brief;
+} measured_sizes[] = {{1e6, false, true},  {1e7, false, true},  {2.5e7, true, true},   {6e7, false, true},
+                      {1.2e8, true, false}, {2.5e8, false, false}, {5e8, false, false}, {6.4e9, false, false}};
+
+static int64_t side_of(const struct zlg_kernel_product_args *args, double flops, double stretch) {
+  struct zlg_kernel_product_args pair = *args;
+  struct zlg_count count;
+  pair.m = pair.n = 1;
+  zlg_kernel_product_count(&pair, &count);
+  double side = stretch * sqrt(flops / count.flops);
+  return stretch != 1 ? (int64_t)side : ((int64_t)side + 63) / 64 * 64;
+}
+
+bool zlg_kernel_product_calibration(int index, void *arguments, struct zlg_case *what) {
+  enum {
+    SIZES = sizeof measured_sizes / sizeof *measured_sizes,
+    WIDTHS = sizeof measured_widths / sizeof *measured_widths,
+    KINDS = sizeof measured_kinds / sizeof *measured_kinds
+  };
+  const int size = index % SIZES, width = index / SIZES % WIDTHS, type = index / SIZES / WIDTHS % 2,
+            kind = index / SIZES / WIDTHS / 2;
+  if (index < 0 || kind >= KINDS) return false;
+  struct zlg_kernel_product_args *args = arguments;
+  *args = (struct zlg_kernel_product_args){.kind = measured_kinds[kind],
+                                           .type = type ? ZLG_F64 : ZLG_F32,
+                                           .d = measured_widths[width].d,
+                                           .r = measured_widths[width].r,
+                                           .x1_order = ZLG_ROW_MAJOR,
+                                           .x2_order = ZLG_ROW_MAJOR,
+                                           .b_order = ZLG_ROW_MAJOR,
+                                           .isotropic = true,
+                                           .alpha = 1,
+                                           .gamma = 1,
+                                           .degree = 3};
+  const bool unseen = measured_sizes[size].unseen;
+  args->m = side_of(args, measured_sizes[size].flops, unseen ? 1.25 : 1);
+  args->n = side_of(args, measured_sizes[size].flops, unseen ? 0.8 : 1);
+  const size_t element = zlg_type_size(args->type);
+  *what = (struct zlg_case){.unseen = unseen,
+                            .brief = kind == 0 && type == 0 && measured_widths[width].brief && measured_sizes[size].brief,
+                            .buffer_count = 5,
+                            .buffers = {[X1] = {args->d, args->m, element, ZLG_CASE_IN},
+                                        [X2] = {args->d, args->n, element, ZLG_CASE_IN},
+                                        [B] = {args->r, args->n, element, ZLG_CASE_IN},
+                                        [W] = {args->d, 0, sizeof(double), ZLG_CASE_IN},
+                                        [ACC] = {args->m * args->r, 0, sizeof(double), ZLG_CASE_INOUT}}};
+  snprintf(what->label, sizeof what->label, "%s-%s-d%d-r%d", zlg_kernel_name(args->kind), zlg_type_name(args->type),
+           measured_widths[width].d, measured_widths[width].r);
+  return true;
+}
+
 static int run_cpu(const void *arguments, const struct zlg_operand *at) {
   const struct zlg_kernel_product_args *args = arguments;
   const struct zlg_kernel_product_operands operands = {.x1 = at[X1].data,
@@ -398,4 +467,7 @@ const struct zlg_codelet zlg_codelet_kernel_product = {
     .count = zlg_kernel_product_count,
     .footprint = zlg_kernel_product_footprint,
     .prepare = zlg_kernel_product_prepare,
+    .args_bytes = sizeof(struct zlg_kernel_product_args),
+    .family = zlg_kernel_product_family,
+    .calibration = zlg_kernel_product_calibration,
 };

@@ -93,6 +93,7 @@ typedef struct zlg_machine_info {
   int cores;                     /* of the machine, usable by this process */
   int cpu_worker_limit;          /* most CPU workers that this StarPU was compiled for */
   const char *worker_warning;    /* NULL, or one sentence: fewer CPU workers than cores, and the remedy */
+  const char *model_warning;     /* NULL, or one sentence: model files that were skipped, and why */
   int memory_nodes;
   int64_t memory_bytes;          /* of the machine */
   int64_t memory_limit;          /* of this context */

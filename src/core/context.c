@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "codelets/common/codelet.h"
+#include "codelets/common/model.h"
 #include "codelets/common/starpu_compat.h"
 #include "src/core/error.h"
 #include "src/core/machine.h"
@@ -117,6 +118,7 @@ int zlg_context_machine(const zlg_context *context, zlg_machine_info *info) {
                              .cores = machine->cores,
                              .cpu_worker_limit = zlg_runtime_cpu_worker_limit(),
                              .worker_warning = *context->worker_warning ? context->worker_warning : NULL,
+                             .model_warning = *context->model_warning ? context->model_warning : NULL,
                              .memory_nodes = context->memory_nodes,
                              .memory_bytes = machine->memory_bytes,
                              .memory_limit = context->memory_limit,
@@ -139,7 +141,8 @@ int zlg_context_codelet(const zlg_context *context, int index, zlg_codelet_info 
   *info = (zlg_codelet_info){.name = codelet->name,
                              .model_symbol = codelet->codelet->model->symbol,
                              .has_cpu = codelet->codelet->cpu_funcs[0] != NULL,
-                             .has_opencl = codelet->codelet->opencl_funcs[0] != NULL};
+                             .has_opencl = codelet->codelet->opencl_funcs[0] != NULL,
+                             .model_found = zlg_model_is_calibrated(codelet)};
 #ifdef ZLG_WITH_CUDA
   info->has_cuda = codelet->codelet->cuda_funcs[0] != NULL;
 #endif

@@ -20,7 +20,7 @@ struct zlg_context {
   int worker_index[128];       /* StarPU's worker number -> index in workers, -1 none */
   int memory_nodes;
   int kinds[4];                /* number of workers by zlg_worker_kind */
-  char scheduler[64], starpu_version[32], model_directory[512], worker_warning[256];
+  char scheduler[64], starpu_version[32], model_directory[512], worker_warning[256], model_warning[768];
 };
 
 zlg_context *zlg_context_retain(zlg_context *context);

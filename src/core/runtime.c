@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "codelets/common/device.h"
+#include "codelets/common/model.h"
 #include "codelets/common/device_opencl.h"
 #include "codelets/common/starpu_compat.h"
 #include "src/core/affinity.h"
@@ -30,6 +31,7 @@ static struct {
   pid_t pid;                                     /* the process that has the workers: not a child it forked */
   int cpu_workers, opencl_workers, cuda_workers; /* as the first OWN context asked */
   char scheduler[64];
+  char model_warning[768];                       /* about the calibrated models in force */
   int64_t bus_in[STARPU_MAXNODES], bus_out[STARPU_MAXNODES];
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -61,7 +63,7 @@ static const char *nonempty_env(const char *name) {
 }
 
 /* Where StarPU keeps its models: the same choice as its own common/utils.c makes. */
-static void model_directory(char *path, size_t bytes) {
+void zlg_runtime_model_directory(char *path, size_t bytes) {
   const char *given = nonempty_env("STARPU_PERF_MODEL_DIR");
   if (given) {
     snprintf(path, bytes, "%s", given);
@@ -287,7 +289,7 @@ static void describe(zlg_context *context) {
 }
 
 int zlg_runtime_acquire(zlg_context *context) {
-  model_directory(context->model_directory, sizeof context->model_directory);
+  zlg_runtime_model_directory(context->model_directory, sizeof context->model_directory);
   pthread_mutex_lock(&runtime.lock);
   int status = resolve_mode(context);
   if (status == ZLG_OK && context->mode == ZLG_RUNTIME_OWN)
@@ -295,7 +297,9 @@ int zlg_runtime_acquire(zlg_context *context) {
   else if (status == ZLG_OK && starpu_init(NULL) != 0)
     status = zlg_fail(NULL, ZLG_ERUNTIME, "a reference to the application's StarPU could not be taken");
   if (status == ZLG_OK) {
-    runtime.contexts++;
+    if (runtime.contexts++ == 0)
+      zlg_model_load(context->model_directory, runtime.model_warning, sizeof runtime.model_warning);
+    memcpy(context->model_warning, runtime.model_warning, sizeof context->model_warning);
     runtime.owners += context->mode == ZLG_RUNTIME_OWN;
   }
   pthread_mutex_unlock(&runtime.lock);

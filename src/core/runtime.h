@@ -23,6 +23,9 @@ void zlg_runtime_schedule(void);
  * it is off (SHARED mode and the application did not switch it on). Arrays of `nodes` entries. */
 bool zlg_runtime_bus_bytes(int nodes, int64_t *in, int64_t *out);
 
+/* Where StarPU keeps its performance models, by its environment. */
+void zlg_runtime_model_directory(char *path, size_t bytes);
+
 /* The most CPU workers that this StarPU was compiled for. */
 int zlg_runtime_cpu_worker_limit(void);
 
