@@ -24,13 +24,12 @@ typedef struct zlg_calibration_progress {
 typedef int (*zlg_calibration_fn)(void *user, const zlg_calibration_progress *progress);
 
 typedef struct zlg_calibration_options {
-  size_t struct_size; /* set by zlg_calibration_options_init() */
-  const char *only;   /* glob over "codelet/label", such as "*/
-  gaussian - *"; NULL: all */
-             const char *directory; /* where models go; NULL: the context's model directory */
-  int samples;                      /* accepted measurements a point, at least 25 */
-  int short_run;                    /* 1: a few families only, for a first look and for tests */
-  int resume;                       /* 1: points that are in the directory already are kept, not measured again */
+  size_t struct_size;    /* set by zlg_calibration_options_init() */
+  const char *only;      /* glob over "CODELET/LABEL", such as "*gaussian-*"; NULL: all */
+  const char *directory; /* where models go; NULL: the context's model directory */
+  int samples;           /* accepted measurements a point, at least 25 */
+  int short_run;         /* 1: a few families only, for a first look and for tests */
+  int resume;            /* 1: points that are in the directory already are kept, not measured again */
   zlg_calibration_fn progress;
   void *progress_user;
 } zlg_calibration_options;
