@@ -85,12 +85,10 @@ static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kerne
   case ZLG_MATERN52:
     slots.multiplier += exponential + 3, slots.roots = 1;
     break;
-  case ZLG_RATIONAL_QUADRATIC: /* scale, square, 3 or 7 terms, exponent, alpha; then 2^t of that */
-    slots.multiplier += (f32 ? 7 : 11) + exponential - 1, slots.divisions = 1;
-    break;
   case ZLG_INVERSE_MULTIQUADRIC:
     slots.multiplier += 1, slots.roots = 1, slots.divisions = 1;
     break;
+  case ZLG_RATIONAL_QUADRATIC: /* of alpha = 1, the default, which is a Cauchy kernel; other powers take 12 or 22 */
   case ZLG_CAUCHY:
     slots.multiplier += 1, slots.divisions = 1;
     break;
