@@ -242,9 +242,11 @@ static void layout_gpu(struct layout *l, const struct zlg_kernel_product_args *a
     l->cols = 1;
   } else {
     l->rt = 16;
-    l->jt = l->rc > 2 ? 8 : 16;
+    l->jt = l->rc > 2 || args->type == ZLG_F64 ? 8 : 16; /* 256 threads have 128 registers each, in practice */
     l->rows = l->cols = 4;
   }
+  /* Distances kept between chunks of dimensions take registers twice. */
+  if (l->rt > 1 && args->type == ZLG_F64 && !l->dimension) l->cols = 2;
   l->repeat = l->dimension ? 4 : 1;
   layout_tiles(l);
   while (l->repeat > 1 && local_bytes(l, size) > 24576) {
