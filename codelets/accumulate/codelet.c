@@ -94,7 +94,7 @@ static void cpu_function(void *buffers[], void *cl_arg) {
 void zlg_accumulate_options(const void *arguments, const struct zlg_device_profile *profile, char *text, size_t bytes) {
   const struct zlg_accumulate_args *args = arguments;
   (void)profile;
-  snprintf(text, bytes, "-DZLG_F64=%d -DY_COLUMNS=%d", args->type == ZLG_F64, args->y_order == ZLG_COLUMN_MAJOR);
+  snprintf(text, bytes, "-w -DZLG_F64=%d -DY_COLUMNS=%d", args->type == ZLG_F64, args->y_order == ZLG_COLUMN_MAJOR);
 }
 
 #ifdef ZLG_WITH_OPENCL

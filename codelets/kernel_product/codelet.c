@@ -290,7 +290,7 @@ void zlg_kernel_product_options(const void *arguments, const struct zlg_device_p
   const double twice = args->kind == ZLG_RATIONAL_QUADRATIC ? 2 * args->alpha : 0;
   const int twice_alpha = twice >= 1 && twice <= 8 && twice == floor(twice) ? (int)twice : 0;
   snprintf(text, bytes,
-           "-DKERNEL_%s -DZLG_F64=%d -DD=%d -DDC=%d -DROWS=%d -DROW_BLOCKS=%d -DCOLS=%d -DREPEAT=%d -DRT=%d -DJT=%d "
+           "-w -DKERNEL_%s -DZLG_F64=%d -DD=%d -DDC=%d -DROWS=%d -DROW_BLOCKS=%d -DCOLS=%d -DREPEAT=%d -DRT=%d -DJT=%d "
            "-DRC=%d -DFLUSH=%d "
            "-DVLEN=%d -DLANES_ARE_POINTS=%d -DX1_COLUMNS=%d -DX2_COLUMNS=%d -DB_COLUMNS=%d -DISOTROPIC=%d -DDEGREE=%d "
            "-DTWICE_ALPHA=%d",
