@@ -55,10 +55,11 @@ AC_DEFUN([ZLG_CHECK_CUDA], [
 #error no CUDA in this StarPU
 #endif]], [])], [zlg_cuda_workers=yes], [zlg_cuda_workers="no (StarPU was built without it)"])
      CPPFLAGS=$zlg_save_CPPFLAGS
-     AS_IF([test "x$zlg_cuda_workers" = xyes],
-       [CUDA_LIBS="-L$zlg_cuda_dir/lib64 -L$zlg_cuda_dir/lib64/stubs -lnvrtc -lcuda"])])
+     zlg_cuda_major=`grep '^#define CUDA_VERSION ' "$zlg_cuda_dir/include/cuda.h" | tr -dc 0-9`
+     zlg_cuda_major=`expr "$zlg_cuda_major" / 1000`
+     AC_DEFINE_UNQUOTED([ZLG_NVRTC_SONAME], ["libnvrtc.so.$zlg_cuda_major"], [the run-time compiler that goes with the headers])
+     AC_DEFINE_UNQUOTED([ZLG_NVRTC_PATH], ["$zlg_cuda_dir/lib64/libnvrtc.so"], [where the toolkit of this build has it])])
   AC_SUBST([CUDA_CFLAGS])
-  AC_SUBST([CUDA_LIBS])
   AM_CONDITIONAL([ZLG_CUDA], [test "x$zlg_have_cuda" = xyes])
 ])
 

@@ -5,8 +5,8 @@
 
 #include "codelets/accumulate/args.h"
 #include "codelets/common/codelet.h"
-#include "codelets/common/device_opencl.h"
 #include "codelets/common/glue.h"
+#include "codelets/common/program.h"
 #include "src/core/memory.h"
 #include "zellige/status.h"
 
@@ -97,118 +97,82 @@ void zlg_accumulate_options(const void *arguments, const struct zlg_device_profi
   snprintf(text, bytes, "-w -DZLG_F64=%d -DY_COLUMNS=%d", args->type == ZLG_F64, args->y_order == ZLG_COLUMN_MAJOR);
 }
 
-#ifdef ZLG_WITH_OPENCL
+#ifdef ZLG_WITH_DEVICES
 
 #define PARTS_A_LAUNCH 4 /* accumulators that one launch takes */
 
-struct place {
-  cl_mem memory;
-  int64_t at;
-};
-
 /* Arguments p1 … p3 and their number; places that are not there repeat the first, and are not read. */
-static void arg_parts(struct zlg_opencl_launch *launch, const struct place *parts, int count) {
-  for (int i = 1; i < PARTS_A_LAUNCH; i++) {
-    const struct place *place = &parts[i < count ? i : 0];
-    zlg_opencl_arg_memory(launch, place->memory);
-    zlg_opencl_arg_wide(launch, place->at);
-  }
-  zlg_opencl_arg_int(launch, count);
+static void launch_parts(struct zlg_launch *launch, const struct zlg_place *parts, int count) {
+  for (int i = 1; i < PARTS_A_LAUNCH; i++) zlg_launch_place(launch, &parts[i < count ? i : 0], false);
+  zlg_launch_int(launch, count);
 }
 
-static int launch_groups(struct zlg_opencl_launch *launch, int64_t elements) {
+static int launch_groups(struct zlg_launch *launch, int64_t elements) {
   const int64_t groups[3] = {(elements + 63) / 64, 1, 1};
-  return zlg_opencl_launch_run(launch, 64, groups);
+  return zlg_launch_run(launch, 64, groups);
 }
 
-static int launch_sum(struct zlg_opencl_program *program, cl_command_queue queue, const struct place *parts, int count,
+static int launch_sum(struct zlg_program *program, void *queue, const struct zlg_place *parts, int count,
                       int64_t elements) {
-  struct zlg_opencl_launch launch;
-  zlg_opencl_launch_begin(&launch, program, "sum_parts", queue);
-  zlg_opencl_arg_memory(&launch, parts[0].memory);
-  zlg_opencl_arg_wide(&launch, parts[0].at);
-  arg_parts(&launch, parts, count);
-  zlg_opencl_arg_wide(&launch, elements);
+  struct zlg_launch launch;
+  zlg_launch_begin(&launch, program, "sum_parts", queue);
+  zlg_launch_place(&launch, &parts[0], false);
+  launch_parts(&launch, parts, count);
+  zlg_launch_wide(&launch, elements);
   return launch_groups(&launch, elements);
 }
 
-static int launch_finish(const struct zlg_accumulate_args *args, struct zlg_opencl_program *program,
-                         cl_command_queue queue, const struct place *y, int64_t ldy, const struct place *parts,
-                         int count, int64_t m, int64_t r) {
-  struct zlg_opencl_launch launch;
-  zlg_opencl_launch_begin(&launch, program, "finish", queue);
-  zlg_opencl_arg_memory(&launch, y->memory);
-  zlg_opencl_arg_wide(&launch, y->at);
-  zlg_opencl_arg_wide(&launch, ldy);
-  zlg_opencl_arg_memory(&launch, parts[0].memory);
-  zlg_opencl_arg_wide(&launch, parts[0].at);
-  arg_parts(&launch, parts, count);
-  zlg_opencl_arg_wide(&launch, m);
-  zlg_opencl_arg_wide(&launch, r);
-  zlg_opencl_arg_double(&launch, args->alpha);
-  zlg_opencl_arg_double(&launch, args->beta);
+static int launch_finish(const struct zlg_accumulate_args *args, struct zlg_program *program, void *queue,
+                         const struct zlg_place *y, const struct zlg_place *parts, int count, int64_t m, int64_t r) {
+  struct zlg_launch launch;
+  zlg_launch_begin(&launch, program, "finish", queue);
+  zlg_launch_place(&launch, y, true);
+  zlg_launch_place(&launch, &parts[0], false);
+  launch_parts(&launch, parts, count);
+  zlg_launch_wide(&launch, m);
+  zlg_launch_wide(&launch, r);
+  zlg_launch_double(&launch, args->alpha);
+  zlg_launch_double(&launch, args->beta);
   return launch_groups(&launch, m * r);
 }
 
-static struct place part_place(void *buffer) {
-  return (struct place){(cl_mem)STARPU_VECTOR_GET_DEV_HANDLE(buffer),
-                        (int64_t)(STARPU_VECTOR_GET_OFFSET(buffer) / sizeof(double))};
-}
-
-static int run_opencl(const struct zlg_accumulate_args *args, int devid, void *buffers[]) {
+static int run_device(const struct zlg_accumulate_args *args, struct zlg_device *device, void *buffers[]) {
   char options[256];
-  struct zlg_opencl_device *device = zlg_opencl_device(devid);
-  if (!device) return ZLG_ENOMEM;
-  zlg_accumulate_options(args, zlg_opencl_profile(device), options, sizeof options);
-  struct zlg_opencl_program *program;
-  int status = zlg_opencl_program(device, "accumulate", options, &program, NULL, 0);
-  const struct place y = {(cl_mem)STARPU_MATRIX_GET_DEV_HANDLE(buffers[0]),
-                          (int64_t)(STARPU_MATRIX_GET_OFFSET(buffers[0]) / zlg_type_size(args->type))};
-  struct place parts[PARTS_A_LAUNCH] = {args->parts > 0 ? part_place(buffers[1]) : y};
+  zlg_accumulate_options(args, zlg_device_profile(device), options, sizeof options);
+  struct zlg_program *program;
+  int status = zlg_device_program(device, "accumulate", options, &program, NULL, 0);
+  const struct zlg_place y = zlg_matrix_place(buffers[0], zlg_type_size(args->type));
+  struct zlg_place parts[PARTS_A_LAUNCH] = {args->parts > 0 ? zlg_vector_place(buffers[1], sizeof(double)) : y};
   int count = args->parts > 0;
   for (int next = 1; status == ZLG_OK && next < args->parts; next++) {
     if (count == PARTS_A_LAUNCH) {
       status = launch_sum(program, NULL, parts, count, args->m * args->r);
       count = 1;
     }
-    parts[count++] = part_place(buffers[1 + next]);
+    parts[count++] = zlg_vector_place(buffers[1 + next], sizeof(double));
   }
-  if (status != ZLG_OK) return status;
-  return launch_finish(args, program, NULL, &y, STARPU_MATRIX_GET_LD(buffers[0]), parts, count, args->m, args->r);
+  return status == ZLG_OK ? launch_finish(args, program, NULL, &y, parts, count, args->m, args->r) : status;
 }
 
-static void opencl_function(void *buffers[], void *cl_arg) {
+static void device_function(void *buffers[], void *cl_arg) {
   struct zlg_accumulate_args *args = cl_arg;
   args->head.start = zlg_clock();
   if (args->m == 0 || args->r == 0) return;
-  int status = run_opencl(args, starpu_worker_get_devid(starpu_worker_get_id()), buffers);
-  if (status != ZLG_OK) args->head.status = status;
+  struct zlg_device *device = zlg_device_here();
+  args->head.status = device ? run_device(args, device, buffers) : ZLG_ENOMEM;
 }
 
-static int warm(const void *arguments, struct zlg_opencl_program *program, cl_command_queue queue, cl_mem memory) {
-  const struct place place = {memory, 0};
+static int try_once(const void *arguments, struct zlg_program *program, void *queue, uintptr_t memory) {
+  const struct zlg_place place = {memory, 0, 1};
   int status = launch_sum(program, queue, &place, 1, 1);
-  return status == ZLG_OK ? launch_finish(arguments, program, queue, &place, 1, &place, 0, 1, 1) : status;
+  return status == ZLG_OK ? launch_finish(arguments, program, queue, &place, &place, 0, 1, 1) : status;
 }
-
-#endif
 
 int zlg_accumulate_prepare(const void *arguments, char *message, size_t message_bytes) {
-#ifdef ZLG_WITH_OPENCL
-  const struct zlg_opencl_warm what = {"accumulate", zlg_accumulate_options, warm, 64};
-  return zlg_opencl_prepare(&what, arguments, message, message_bytes);
-#else
-  (void)arguments, (void)message, (void)message_bytes;
-  return ZLG_OK;
-#endif
+  const struct zlg_trial trial = {"accumulate", zlg_accumulate_options, try_once, 64};
+  return zlg_device_prepare(&trial, arguments, message, message_bytes);
 }
 
-#ifdef ZLG_WITH_OPENCL
-static int can_execute(unsigned worker, struct starpu_task *task, unsigned implementation) {
-  (void)task, (void)implementation;
-  return starpu_worker_get_type((int)worker) != STARPU_OPENCL_WORKER ||
-         zlg_opencl_usable(starpu_worker_get_devid((int)worker));
-}
 #endif
 
 static struct starpu_perfmodel model = ZLG_MODEL(accumulate);
@@ -217,27 +181,18 @@ struct starpu_codelet zlg_accumulate_codelet = {
     .name = "zlg_accumulate",
     .cpu_funcs = {cpu_function},
     .cpu_funcs_name = {"zlg_accumulate"},
-#ifdef ZLG_WITH_OPENCL
-    .opencl_funcs = {opencl_function},
-    .opencl_flags = {STARPU_OPENCL_ASYNC},
-    .can_execute = can_execute,
-#endif
+    ZLG_DEVICE_FUNCTION(device_function),
     .nbuffers = STARPU_VARIABLE_NBUFFERS,
     .model = &model,
 };
 
 const struct zlg_codelet zlg_codelet_accumulate = {
     .name = "accumulate",
-#ifdef ZLG_WITH_OPENCL
-    .backends = ZLG_ON_CPU | ZLG_ON_OPENCL,
-#else
-    .backends = ZLG_ON_CPU,
-#endif
     .codelet = &zlg_accumulate_codelet,
     .cpu = run_cpu,
     .count = zlg_accumulate_count,
     .footprint = zlg_accumulate_footprint,
-    .prepare = zlg_accumulate_prepare,
+    .prepare = ZLG_DEVICE_PREPARE(zlg_accumulate_prepare),
     .args_bytes = sizeof(struct zlg_accumulate_args),
     .family = zlg_accumulate_family,
     .calibration = zlg_accumulate_calibration,

@@ -49,7 +49,6 @@ struct zlg_case {
 
 struct zlg_codelet {
   const char *name;
-  unsigned backends;
   struct starpu_codelet *codelet;
   /* The CPU implementation without StarPU, buffers in the codelet's order: what the codelet's own CPU function calls,
    * and what small problems call at once in the caller's thread. ZLG_OK or ZLG_ENOMEM (scratch). */
@@ -80,6 +79,8 @@ struct zlg_codelet {
 
 /* All of them, in the order of ops.def; NULL past the last. */
 const struct zlg_codelet *zlg_codelet_at(int index);
+/* Which of its implementations, of those that ops.def names, are in this build: ZLG_ON_… */
+unsigned zlg_codelet_backends(int index);
 /* The row whose StarPU codelet this is, NULL if none. */
 const struct zlg_codelet *zlg_codelet_of(const struct starpu_codelet *codelet);
 

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "codelets/common/codelet.h"
+#include "codelets/common/starpu_compat.h"
 
 static const struct zlg_codelet *const all_codelets[] = {
 #define ZLG_CODELET(name, backends) &zlg_codelet_##name,
@@ -9,10 +10,29 @@ static const struct zlg_codelet *const all_codelets[] = {
 #undef ZLG_CODELET
     NULL};
 
+static const unsigned all_backends[] = {
+#define ZLG_CODELET(name, backends) (backends),
+#include "codelets/ops.def"
+#undef ZLG_CODELET
+};
+
+static const unsigned built_backends = ZLG_ON_CPU
+#ifdef ZLG_WITH_OPENCL
+                                       | ZLG_ON_OPENCL
+#endif
+#ifdef ZLG_WITH_CUDA
+                                       | ZLG_ON_CUDA
+#endif
+    ;
+
 #define CODELET_COUNT ((int)(sizeof all_codelets / sizeof *all_codelets) - 1)
 
 const struct zlg_codelet *zlg_codelet_at(int index) {
   return index < 0 || index >= CODELET_COUNT ? NULL : all_codelets[index];
+}
+
+unsigned zlg_codelet_backends(int index) {
+  return all_backends[index] & built_backends;
 }
 
 const struct zlg_codelet *zlg_codelet_of(const struct starpu_codelet *codelet) {

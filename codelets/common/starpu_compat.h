@@ -24,5 +24,8 @@
 #if defined(STARPU_USE_CUDA) && defined(ZLG_HAVE_CUDA)
 #define ZLG_WITH_CUDA 1
 #endif
+#if defined(ZLG_WITH_OPENCL) || defined(ZLG_WITH_CUDA)
+#define ZLG_WITH_DEVICES 1
+#endif
 
 #endif

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "codelets/common/codelet.h"
-#include "codelets/common/device_opencl.h"
 #include "codelets/common/glue.h"
+#include "codelets/common/program.h"
 #include "codelets/kernel_product/args.h"
 #include "zellige/status.h"
 
@@ -300,7 +300,7 @@ void zlg_kernel_product_options(const void *arguments, const struct zlg_device_p
            args->kind == ZLG_POLYNOMIAL ? args->degree : 0, twice_alpha);
 }
 
-#ifdef ZLG_WITH_OPENCL
+#ifdef ZLG_WITH_DEVICES
 
 /* Points per slice, so that few rows still make many groups: 1024 of them on a GPU, 32 on cores, if each keeps some
  * tiles to work on. From the shape alone, so that all devices of a kind add in the same order. */
@@ -317,129 +317,94 @@ static int64_t slice_of(const struct zlg_kernel_product_args *args, const struct
   return (tiles > 0 ? tiles : 1) * l->tn;
 }
 
-/* An operand on a device: buffer and offset in elements. */
-struct place {
-  cl_mem memory;
-  int64_t at, ld;
-};
-
-static void arg_place(struct zlg_opencl_launch *launch, const struct place *place, bool with_ld) {
-  zlg_opencl_arg_memory(launch, place->memory);
-  zlg_opencl_arg_wide(launch, place->at);
-  if (with_ld) zlg_opencl_arg_wide(launch, place->ld);
-}
-
 struct shape {
   int64_t m, n, r, slice;
   bool add;
 };
 
 static int launch_product(const struct zlg_kernel_product_args *args, const struct layout *l,
-                          struct zlg_opencl_program *program, cl_command_queue queue, const struct place places[5],
+                          struct zlg_program *program, void *queue, const struct zlg_place places[5],
                           const struct shape *shape) {
-  struct zlg_opencl_launch launch;
-  zlg_opencl_launch_begin(&launch, program, "kernel_product", queue);
-  for (int i = X1; i <= ACC; i++) arg_place(&launch, &places[i], i <= B);
-  zlg_opencl_arg_wide(&launch, shape->m);
-  zlg_opencl_arg_wide(&launch, shape->n);
-  zlg_opencl_arg_wide(&launch, args->d);
-  zlg_opencl_arg_wide(&launch, shape->r);
-  zlg_opencl_arg_wide(&launch, shape->slice);
-  zlg_opencl_arg_int(&launch, shape->add);
-  zlg_opencl_arg_double(&launch, args->alpha);
-  zlg_opencl_arg_double(&launch, args->gamma);
-  zlg_opencl_arg_double(&launch, args->offset);
+  struct zlg_launch launch;
+  zlg_launch_begin(&launch, program, "kernel_product", queue);
+  for (int i = X1; i <= ACC; i++) zlg_launch_place(&launch, &places[i], i <= B);
+  zlg_launch_wide(&launch, shape->m);
+  zlg_launch_wide(&launch, shape->n);
+  zlg_launch_wide(&launch, args->d);
+  zlg_launch_wide(&launch, shape->r);
+  zlg_launch_wide(&launch, shape->slice);
+  zlg_launch_int(&launch, shape->add);
+  zlg_launch_double(&launch, args->alpha);
+  zlg_launch_double(&launch, args->gamma);
+  zlg_launch_double(&launch, args->offset);
   const int64_t slices = shape->n > 0 ? (shape->n + shape->slice - 1) / shape->slice : 1;
   const int64_t groups[3] = {(shape->m + l->tm - 1) / l->tm, slices, (shape->r + l->rc - 1) / l->rc};
-  return zlg_opencl_launch_run(&launch, (size_t)l->rt * (size_t)l->jt, groups);
+  return zlg_launch_run(&launch, (size_t)l->rt * (size_t)l->jt, groups);
 }
 
-static int launch_slices(struct zlg_opencl_program *program, cl_command_queue queue, cl_mem partial, int64_t slices,
-                         int64_t count, const struct place *acc, bool add) {
-  struct zlg_opencl_launch launch;
-  zlg_opencl_launch_begin(&launch, program, "add_slices", queue);
-  zlg_opencl_arg_memory(&launch, partial);
-  zlg_opencl_arg_wide(&launch, slices);
-  zlg_opencl_arg_wide(&launch, count);
-  arg_place(&launch, acc, false);
-  zlg_opencl_arg_int(&launch, add);
+static int launch_slices(struct zlg_program *program, void *queue, uintptr_t partial, int64_t slices, int64_t count,
+                         const struct zlg_place *acc, bool add) {
+  struct zlg_launch launch;
+  zlg_launch_begin(&launch, program, "add_slices", queue);
+  zlg_launch_memory(&launch, partial);
+  zlg_launch_wide(&launch, slices);
+  zlg_launch_wide(&launch, count);
+  zlg_launch_place(&launch, acc, false);
+  zlg_launch_int(&launch, add);
   const int64_t groups[3] = {(count + 63) / 64, 1, 1};
-  return zlg_opencl_launch_run(&launch, 64, groups);
+  return zlg_launch_run(&launch, 64, groups);
 }
 
-static int run_opencl(const struct zlg_kernel_product_args *args, int devid, const struct place places[5]) {
+static int run_device(const struct zlg_kernel_product_args *args, struct zlg_device *device,
+                      const struct zlg_place places[5]) {
   char options[1024];
-  struct zlg_opencl_device *device = zlg_opencl_device(devid);
-  if (!device) return ZLG_ENOMEM;
-  const struct zlg_device_profile *profile = zlg_opencl_profile(device);
+  const struct zlg_device_profile *profile = zlg_device_profile(device);
   zlg_kernel_product_options(args, profile, options, sizeof options);
-  struct zlg_opencl_program *program;
-  int status = zlg_opencl_program(device, "kernel_product", options, &program, NULL, 0);
+  struct zlg_program *program;
+  int status = zlg_device_program(device, "kernel_product", options, &program, NULL, 0);
   if (status != ZLG_OK) return status;
   const struct layout l = layout_of(args, profile);
   const int64_t slice = slice_of(args, &l, profile->processor), slices = (args->n + slice - 1) / slice;
   struct shape shape = {args->m, args->n, args->r, slice, !args->first};
   if (slices <= 1) return launch_product(args, &l, program, NULL, places, &shape);
-  cl_mem partial = zlg_opencl_scratch(device, (size_t)(slices * args->m * args->r) * sizeof(double));
+  uintptr_t partial = zlg_device_scratch(device, (size_t)(slices * args->m * args->r) * sizeof(double));
   if (!partial) return ZLG_ENOMEM;
-  struct place partials[5] = {places[X1], places[X2], places[B], places[W], {partial, 0, 0}};
+  struct zlg_place partials[5] = {places[X1], places[X2], places[B], places[W], {partial, 0, 0}};
   shape.add = false;
   status = launch_product(args, &l, program, NULL, partials, &shape);
   if (status != ZLG_OK) return status;
   return launch_slices(program, NULL, partial, slices, args->m * args->r, &places[ACC], !args->first);
 }
 
-static struct place matrix_place(void *buffer, size_t size) {
-  return (struct place){(cl_mem)STARPU_MATRIX_GET_DEV_HANDLE(buffer),
-                        (int64_t)(STARPU_MATRIX_GET_OFFSET(buffer) / size), STARPU_MATRIX_GET_LD(buffer)};
-}
-
-static struct place vector_place(void *buffer) {
-  return (struct place){(cl_mem)STARPU_VECTOR_GET_DEV_HANDLE(buffer),
-                        (int64_t)(STARPU_VECTOR_GET_OFFSET(buffer) / sizeof(double)), 0};
-}
-
-static void opencl_function(void *buffers[], void *cl_arg) {
+static void device_function(void *buffers[], void *cl_arg) {
   struct zlg_kernel_product_args *args = cl_arg;
   args->head.start = zlg_clock();
   if (args->m == 0 || args->r == 0) return;
   const size_t size = zlg_type_size(args->type);
-  const struct place places[5] = {matrix_place(buffers[X1], size), matrix_place(buffers[X2], size),
-                                  matrix_place(buffers[B], size), vector_place(buffers[W]), vector_place(buffers[ACC])};
-  int status = run_opencl(args, starpu_worker_get_devid(starpu_worker_get_id()), places);
-  if (status != ZLG_OK) args->head.status = status;
+  const struct zlg_place places[5] = {zlg_matrix_place(buffers[X1], size), zlg_matrix_place(buffers[X2], size),
+                                      zlg_matrix_place(buffers[B], size), zlg_vector_place(buffers[W], sizeof(double)),
+                                      zlg_vector_place(buffers[ACC], sizeof(double))};
+  struct zlg_device *device = zlg_device_here();
+  args->head.status = device ? run_device(args, device, places) : ZLG_ENOMEM;
 }
 
 /* One row, no points: everything lies at the start of one buffer of max(d, 1) doubles. */
-static int warm(const void *arguments, struct zlg_opencl_program *program, cl_command_queue queue, cl_mem memory) {
+static int try_once(const void *arguments, struct zlg_program *program, void *queue, uintptr_t memory) {
   const struct zlg_kernel_product_args *args = arguments;
-  const struct layout l = layout_of(args, zlg_opencl_profile(zlg_opencl_program_device(program)));
-  const struct place place = {memory, 0, 1}, places[5] = {place, place, place, place, place};
+  const struct layout l = layout_of(args, zlg_device_profile(zlg_program_device(program)));
+  const struct zlg_place place = {memory, 0, 1}, places[5] = {place, place, place, place, place};
   const struct shape shape = {.m = 1, .n = 0, .r = 1, .slice = l.tn, .add = false};
   int status = launch_product(args, &l, program, queue, places, &shape);
   return status == ZLG_OK ? launch_slices(program, queue, memory, 0, 1, &place, false) : status;
 }
 
-#endif
-
 int zlg_kernel_product_prepare(const void *arguments, char *message, size_t message_bytes) {
-#ifdef ZLG_WITH_OPENCL
   const struct zlg_kernel_product_args *args = arguments;
-  const struct zlg_opencl_warm what = {"kernel_product", zlg_kernel_product_options, warm,
-                                       sizeof(double) * (size_t)(args->d + 1)};
-  return zlg_opencl_prepare(&what, arguments, message, message_bytes);
-#else
-  (void)arguments, (void)message, (void)message_bytes;
-  return ZLG_OK;
-#endif
+  const struct zlg_trial trial = {"kernel_product", zlg_kernel_product_options, try_once,
+                                  sizeof(double) * (size_t)(args->d + 1)};
+  return zlg_device_prepare(&trial, arguments, message, message_bytes);
 }
 
-#ifdef ZLG_WITH_OPENCL
-static int can_execute(unsigned worker, struct starpu_task *task, unsigned implementation) {
-  (void)task, (void)implementation;
-  return starpu_worker_get_type((int)worker) != STARPU_OPENCL_WORKER ||
-         zlg_opencl_usable(starpu_worker_get_devid((int)worker));
-}
 #endif
 
 static struct starpu_perfmodel model = ZLG_MODEL(kernel_product);
@@ -448,27 +413,18 @@ struct starpu_codelet zlg_kernel_product_codelet = {
     .name = "zlg_kernel_product",
     .cpu_funcs = {cpu_function},
     .cpu_funcs_name = {"zlg_kernel_product"},
-#ifdef ZLG_WITH_OPENCL
-    .opencl_funcs = {opencl_function},
-    .opencl_flags = {STARPU_OPENCL_ASYNC},
-    .can_execute = can_execute,
-#endif
+    ZLG_DEVICE_FUNCTION(device_function),
     .nbuffers = STARPU_VARIABLE_NBUFFERS,
     .model = &model,
 };
 
 const struct zlg_codelet zlg_codelet_kernel_product = {
     .name = "kernel_product",
-#ifdef ZLG_WITH_OPENCL
-    .backends = ZLG_ON_CPU | ZLG_ON_OPENCL,
-#else
-    .backends = ZLG_ON_CPU,
-#endif
     .codelet = &zlg_kernel_product_codelet,
     .cpu = run_cpu,
     .count = zlg_kernel_product_count,
     .footprint = zlg_kernel_product_footprint,
-    .prepare = zlg_kernel_product_prepare,
+    .prepare = ZLG_DEVICE_PREPARE(zlg_kernel_product_prepare),
     .args_bytes = sizeof(struct zlg_kernel_product_args),
     .family = zlg_kernel_product_family,
     .calibration = zlg_kernel_product_calibration,

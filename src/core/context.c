@@ -138,13 +138,12 @@ int zlg_context_codelet(const zlg_context *context, int index, zlg_codelet_info 
   if (!context || !info) return zlg_fail(context, ZLG_EINVAL, "%s is NULL", context ? "info" : "context");
   const struct zlg_codelet *codelet = zlg_codelet_at(index);
   if (!codelet) return zlg_fail(context, ZLG_EINVAL, "codelet index = %d is none", index);
+  unsigned backends = zlg_codelet_backends(index);
   *info = (zlg_codelet_info){.name = codelet->name,
                              .model_symbol = codelet->codelet->model->symbol,
-                             .has_cpu = codelet->codelet->cpu_funcs[0] != NULL,
-                             .has_opencl = codelet->codelet->opencl_funcs[0] != NULL,
+                             .has_cpu = (backends & ZLG_ON_CPU) != 0,
+                             .has_opencl = (backends & ZLG_ON_OPENCL) != 0,
+                             .has_cuda = (backends & ZLG_ON_CUDA) != 0,
                              .model_found = zlg_model_is_calibrated(codelet)};
-#ifdef ZLG_WITH_CUDA
-  info->has_cuda = codelet->codelet->cuda_funcs[0] != NULL;
-#endif
   return ZLG_OK;
 }

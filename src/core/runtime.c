@@ -15,7 +15,7 @@
 
 #include "codelets/common/device.h"
 #include "codelets/common/model.h"
-#include "codelets/common/device_opencl.h"
+#include "codelets/common/program.h"
 #include "codelets/common/starpu_compat.h"
 #include "src/core/affinity.h"
 #include "src/core/error.h"
@@ -315,8 +315,8 @@ int zlg_runtime_acquire(zlg_context *context) {
 
 /* Under the lock, when no request is under way any more. The allocator may be another one next time. */
 static void forget_programs(void) {
-#ifdef ZLG_WITH_OPENCL
-  zlg_opencl_release();
+#ifdef ZLG_WITH_DEVICES
+  zlg_device_release();
 #endif
 }
 

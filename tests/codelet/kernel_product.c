@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "codelets/common/codelet.h"
-#include "codelets/common/device_opencl.h"
+#include "codelets/common/program.h"
 #include "codelets/kernel_product/args.h"
 #include "tests/support_starpu.h"
 
@@ -513,7 +513,7 @@ int main(int argc, char **argv) {
   starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
   int status = zlg_test_main(argc, argv, cases);
 #ifdef ZLG_WITH_OPENCL
-  zlg_opencl_release();
+  zlg_device_release();
 #endif
   starpu_shutdown();
   return status;
