@@ -175,7 +175,7 @@ int main(int argc, char **argv) {
   zlg_test_starpu_init();
   starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
   int status = zlg_test_main(argc, argv, cases);
-#ifdef ZLG_WITH_OPENCL
+#ifdef ZLG_WITH_DEVICES
   zlg_device_release();
 #endif
   starpu_shutdown();
