@@ -208,15 +208,30 @@ static void unregister_all(struct run *run) {
   if (run->constants) starpu_data_unregister(run->constants);
 }
 
+/* The length of the last tile, where it is shorter than the others; else 0. */
+static int64_t remainder_of(int64_t total, int64_t tile) {
+  return total > tile ? total % tile : 0;
+}
+
+static int prepare_shape(struct run *run, int64_t m, int64_t r, char *message, size_t bytes) {
+  const struct zlg_sum *sum = &run->sum;
+  struct zlg_accumulate_args args = {.type = sum->y->type, .m = m, .r = r, .y_order = sum->y->order, .parts = 1};
+  sum->shape(sum->args, m, run->shape.nt, r, true);
+  int status = sum->codelet->prepare ? sum->codelet->prepare(sum->args, message, bytes) : ZLG_OK;
+  if (status == ZLG_OK && zlg_codelet_accumulate.prepare)
+    status = zlg_codelet_accumulate.prepare(&args, message, bytes);
+  return status;
+}
+
+/* Devices' programs for whole tiles and for those at the edges, so that no task meets a compiler. */
 static int prepare_codelets(struct run *run) {
   char message[ZLG_MESSAGE_BYTES] = "";
-  const struct zlg_sum *sum = &run->sum;
-  sum->shape(sum->args, run->shape.mt, run->shape.nt, run->shape.rt, true);
-  struct zlg_accumulate_args args = {
-      .type = sum->y->type, .m = run->shape.mt, .r = run->shape.rt, .y_order = sum->y->order, .parts = 1};
-  int status = sum->codelet->prepare ? sum->codelet->prepare(sum->args, message, sizeof message) : ZLG_OK;
-  if (status == ZLG_OK && zlg_codelet_accumulate.prepare)
-    status = zlg_codelet_accumulate.prepare(&args, message, sizeof message);
+  const int64_t rows[] = {run->shape.mt, remainder_of(run->m, run->shape.mt)};
+  const int64_t columns[] = {run->shape.rt, remainder_of(run->r, run->shape.rt)};
+  int status = ZLG_OK;
+  for (int i = 0; i < 4 && status == ZLG_OK; i++)
+    if (rows[i / 2] > 0 && columns[i % 2] > 0)
+      status = prepare_shape(run, rows[i / 2], columns[i % 2], message, sizeof message);
   return status == ZLG_OK ? ZLG_OK : zlg_fail(run->request->context, status, "%s", message);
 }
 
