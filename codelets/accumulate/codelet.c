@@ -38,8 +38,8 @@ void zlg_accumulate_family(const void *arguments, struct zlg_family *family) {
 static const struct {
   int64_t elements;
   bool unseen;
-} measured_sizes[] = {{1 << 12, false}, {1 << 14, false}, {23170, true}, {1 << 15, false}, {1 << 17, false},
-                      {185360, true},   {1 << 18, false}, {1 << 20, false}};
+} measured_sizes[] = {{1 << 12, false}, {1 << 14, false}, {23170, true},    {1 << 15, false},
+                      {1 << 17, false}, {185360, true},   {1 << 18, false}, {1 << 20, false}};
 
 bool zlg_accumulate_calibration(int index, void *arguments, struct zlg_case *what) {
   static const int parts[] = {1, 4};
@@ -55,14 +55,14 @@ bool zlg_accumulate_calibration(int index, void *arguments, struct zlg_case *wha
                                        .parts = parts[part],
                                        .alpha = 0.5,
                                        .beta = added ? 0.5 : 0};
-  *what = (struct zlg_case){.brief = type == 0 && part == 0 && !added,
-                            .unseen = measured_sizes[size].unseen,
-                            .buffer_count = 1 + args->parts,
-                            .buffers = {{args->r, args->m, zlg_type_size(args->type),
-                                         added ? ZLG_CASE_INOUT : ZLG_CASE_OUT}}};
+  *what = (struct zlg_case){
+      .brief = type == 0 && part == 0 && !added,
+      .unseen = measured_sizes[size].unseen,
+      .buffer_count = 1 + args->parts,
+      .buffers = {{args->r, args->m, zlg_type_size(args->type), added ? ZLG_CASE_INOUT : ZLG_CASE_OUT}}};
   for (int i = 1; i <= args->parts; i++)
-    what->buffers[i] = (struct zlg_case_buffer){args->m * args->r, 0, sizeof(double),
-                                                i == 1 ? ZLG_CASE_INOUT : ZLG_CASE_IN};
+    what->buffers[i] =
+        (struct zlg_case_buffer){args->m * args->r, 0, sizeof(double), i == 1 ? ZLG_CASE_INOUT : ZLG_CASE_IN};
   snprintf(what->label, sizeof what->label, "%s-parts%d%s", zlg_type_name(args->type), args->parts,
            added ? "-added" : "");
   return true;

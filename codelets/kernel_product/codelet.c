@@ -85,9 +85,18 @@ void zlg_kernel_product_family(const void *arguments, struct zlg_family *family)
 }
 
 /* What calibration measures: kernels x types x these widths x sizes. A short run has the Gaussian in binary32. */
-static const zlg_kernel_kind measured_kinds[] = {
-    ZLG_GAUSSIAN,           ZLG_EXPONENTIAL, ZLG_LAPLACIAN, ZLG_MATERN32, ZLG_MATERN52,   ZLG_RATIONAL_QUADRATIC,
-    ZLG_INVERSE_MULTIQUADRIC, ZLG_CAUCHY,      ZLG_ENERGY,    ZLG_LINEAR,   ZLG_POLYNOMIAL, ZLG_SIGMOID};
+static const zlg_kernel_kind measured_kinds[] = {ZLG_GAUSSIAN,
+                                                 ZLG_EXPONENTIAL,
+                                                 ZLG_LAPLACIAN,
+                                                 ZLG_MATERN32,
+                                                 ZLG_MATERN52,
+                                                 ZLG_RATIONAL_QUADRATIC,
+                                                 ZLG_INVERSE_MULTIQUADRIC,
+                                                 ZLG_CAUCHY,
+                                                 ZLG_ENERGY,
+                                                 ZLG_LINEAR,
+                                                 ZLG_POLYNOMIAL,
+                                                 ZLG_SIGMOID};
 static const struct {
   int d, r;
   bool brief;
@@ -96,7 +105,7 @@ static const struct {
 static const struct {
   double flops;
   bool unseen, brief;
-} measured_sizes[] = {{1e6, false, true},  {1e7, false, true},  {2.5e7, true, true},   {6e7, false, true},
+} measured_sizes[] = {{1e6, false, true},   {1e7, false, true},    {2.5e7, true, true}, {6e7, false, true},
                       {1.2e8, true, false}, {2.5e8, false, false}, {5e8, false, false}, {6.4e9, false, false}};
 
 static int64_t side_of(const struct zlg_kernel_product_args *args, double flops, double stretch) {
@@ -133,14 +142,15 @@ bool zlg_kernel_product_calibration(int index, void *arguments, struct zlg_case 
   args->m = side_of(args, measured_sizes[size].flops, unseen ? 1.25 : 1);
   args->n = side_of(args, measured_sizes[size].flops, unseen ? 0.8 : 1);
   const size_t element = zlg_type_size(args->type);
-  *what = (struct zlg_case){.unseen = unseen,
-                            .brief = kind == 0 && type == 0 && measured_widths[width].brief && measured_sizes[size].brief,
-                            .buffer_count = 5,
-                            .buffers = {[X1] = {args->d, args->m, element, ZLG_CASE_IN},
-                                        [X2] = {args->d, args->n, element, ZLG_CASE_IN},
-                                        [B] = {args->r, args->n, element, ZLG_CASE_IN},
-                                        [W] = {args->d, 0, sizeof(double), ZLG_CASE_IN},
-                                        [ACC] = {args->m * args->r, 0, sizeof(double), ZLG_CASE_INOUT}}};
+  *what =
+      (struct zlg_case){.unseen = unseen,
+                        .brief = kind == 0 && type == 0 && measured_widths[width].brief && measured_sizes[size].brief,
+                        .buffer_count = 5,
+                        .buffers = {[X1] = {args->d, args->m, element, ZLG_CASE_IN},
+                                    [X2] = {args->d, args->n, element, ZLG_CASE_IN},
+                                    [B] = {args->r, args->n, element, ZLG_CASE_IN},
+                                    [W] = {args->d, 0, sizeof(double), ZLG_CASE_IN},
+                                    [ACC] = {args->m * args->r, 0, sizeof(double), ZLG_CASE_INOUT}}};
   snprintf(what->label, sizeof what->label, "%s-%s-d%d-r%d", zlg_kernel_name(args->kind), zlg_type_name(args->type),
            measured_widths[width].d, measured_widths[width].r);
   return true;
