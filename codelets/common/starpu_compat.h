@@ -1,4 +1,5 @@
-/* StarPU 1.3 and 1.4 behind one face. What differs is probed by configure (config.h), not deduced from version numbers. */
+/* StarPU 1.3 and 1.4 behind one face. What differs is probed by configure (config.h), not deduced from version numbers.
+ */
 #ifndef ZLG_COMMON_STARPU_COMPAT_H
 #define ZLG_COMMON_STARPU_COMPAT_H
 

@@ -7,8 +7,8 @@
 #include "codelets/common/isa.h"
 #include "zellige/types.h"
 
-/* First member of every codelet's arguments. The codelet's glue stamps it when it starts; the submitter reads it when the
- * task has ended. Arguments live until then: device implementations are asynchronous. */
+/* First member of every codelet's arguments. The codelet's glue stamps it when it starts; the submitter reads it when
+ * the task has ended. Arguments live until then: device implementations are asynchronous. */
 struct zlg_task_head {
   double start; /* zlg_clock() at entry of the implementation */
   int status;   /* ZLG_OK, or what a device said (ZLG_EDEVICE); the plan ends the request with it */

@@ -104,7 +104,7 @@ static void make_plan(const struct zlg_kernel_product_args *args, struct plan *p
   plan->over_j = args->m < 3 * plan->panel && cost_i > 1.1 * cost_j;
   int64_t k_points;
   if (plan->over_j) {
-    plan->lane_points = CHUNK * plan->panel;
+    plan->lane_points = max64(1, min64(CHUNK, PACKED_Y_BYTES / (plan->panel * d * size))) * plan->panel;
     plan->group_points = ceil_div(args->m, GROUP) * GROUP;
     k_points = plan->group_points * plan->lane_points + GROUP * plan->panel;
     plan->partial_bytes = align64((size_t)(args->m * plan->columns * plan->lanes * size));
@@ -114,8 +114,10 @@ static void make_plan(const struct zlg_kernel_product_args *args, struct plan *p
     const int64_t row_bytes = d * size + plan->columns * 8;
     const int64_t panels = max64(1, min64(PACKED_X_BYTES / row_bytes / plan->panel, ceil_div(args->m, plan->panel)));
     plan->lane_points = panels * plan->panel;
-    const int64_t blocks = max64(1, PACKED_Y_BYTES / ((d + plan->columns) * size * BLOCK));
-    plan->group_points = min64(blocks * BLOCK, ceil_div(args->n, GROUP) * GROUP);
+    /* Whole blocks; in very many dimensions less than one. */
+    const int64_t point_bytes = (d + plan->columns) * size, blocks = max64(1, PACKED_Y_BYTES / (point_bytes * BLOCK));
+    const int64_t points = max64(4 * GROUP, min64(blocks * BLOCK, 4 * PACKED_Y_BYTES / point_bytes / GROUP * GROUP));
+    plan->group_points = min64(points, ceil_div(args->n, GROUP) * GROUP);
     k_points = (BLOCK + GROUP) * plan->panel;
     plan->partial_bytes = align64((size_t)(plan->panel * size));
     plan->sum_bytes = align64((size_t)(plan->lane_points * plan->columns * 8));

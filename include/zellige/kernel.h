@@ -15,12 +15,12 @@
  *   ZLG_CAUCHY                    1 / (1 + r^2)                           l
  *   ZLG_ENERGY                    -r                                      l
  *   ZLG_LINEAR                    p + offset                              l, offset (0)
- *   ZLG_POLYNOMIAL                (gamma p + offset)^degree               l, gamma (1), offset (1), degree >= 0 integer (3)
+ *   ZLG_POLYNOMIAL                (gamma p + offset)^degree               l, gamma (1), offset (1), degree (3)
  *   ZLG_SIGMOID                   tanh(gamma p + offset)                  l, gamma (1), offset (0)
  *
- * Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), chapter 4; Buhmann, Radial Basis Functions (2003)
- * for the multiquadric; Szekely & Rizzo (2013) for the energy distance. At x = y: r = 0 and the value is the formula's
- * limit (1 for the radial ones, 0 for energy); r = +inf gives the limit too (0), never NaN. */
+ * Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), chapter 4; Buhmann, Radial Basis Functions
+ * (2003) for the multiquadric; Szekely & Rizzo (2013) for the energy distance. At x = y: r = 0 and the value is the
+ * formula's limit (1 for the radial ones, 0 for energy); r = +inf gives the limit too (0), never NaN. */
 #ifndef ZELLIGE_KERNEL_H
 #define ZELLIGE_KERNEL_H
 
@@ -53,20 +53,21 @@ typedef struct zlg_kernel_spec {
   const double *lengthscales; /* finite and positive; copied */
   double alpha;               /* rational quadratic */
   double gamma, offset;       /* linear (offset only), polynomial, sigmoid */
-  int degree;                 /* polynomial */
+  int degree;                 /* polynomial: >= 0 */
 } zlg_kernel_spec;
 
 /* Fills in the kind and the defaults: lengthscale 1 (a static array), the parameters above. */
 ZLG_API void zlg_kernel_spec_init(zlg_kernel_spec *spec, zlg_kernel_kind kind);
 
-/* "gaussian", "matern32", …; NULL for a value that is no kernel. zlg_kernel_from_name() returns 0 for an unknown name. */
+/* "gaussian", "matern32", …; NULL for a value that is no kernel. zlg_kernel_from_name() returns 0 for an unknown name.
+ */
 ZLG_API const char *zlg_kernel_name(zlg_kernel_kind kind);
 ZLG_API zlg_kernel_kind zlg_kernel_from_name(const char *name);
 
 /* The operator A[i][j] = k(X1_i, X2_j), of X1's type. X1 and X2 may be the same matrix, in memory or files; both must
  * live (their memory unchanged) while the operator is applied; the operator keeps references to the matrix objects.
- * D = 0 is the kernel at a single point. Errors: ZLG_EINVAL (a parameter: named, with its value), ZLG_ESHAPE (columns of
- * X1 and X2 differ), ZLG_ETYPE, ZLG_EOVERFLOW, ZLG_ENOMEM. */
+ * D = 0 is the kernel at a single point. Errors: ZLG_EINVAL (a parameter: named, with its value), ZLG_ESHAPE (columns
+ * of X1 and X2 differ), ZLG_ETYPE, ZLG_EOVERFLOW, ZLG_ENOMEM. */
 ZLG_API int zlg_kernel(zlg_context *context, zlg_operator **op, const zlg_kernel_spec *spec, zlg_matrix *X1,
                        zlg_matrix *X2);
 

@@ -1,4 +1,5 @@
-/* Operators: immutable, reference-counted; one constructor per kind (zellige/kernel.h, …); one verb applies them all. */
+/* Operators: immutable, reference-counted; one constructor per kind (zellige/kernel.h, …); one verb applies them all.
+ */
 #ifndef ZELLIGE_OPERATOR_H
 #define ZELLIGE_OPERATOR_H
 
@@ -24,24 +25,24 @@ typedef struct zlg_operator_info {
 } zlg_operator_info;
 ZLG_API int zlg_operator_get_info(const zlg_operator *op, zlg_operator_info *info);
 
-/* Y = alpha op(A) X + beta Y, with A rows x columns, op(A) X of shape rows(op(A)) x columns(X). Y is the caller's: memory
- * or file. beta = 0 never reads Y. alpha = 0 reads neither A nor X. Any number of threads may apply one operator.
- * The sum of each element of Y is taken in an order that depends on sizes only: the same call gives the same bits
- * whatever the scheduler and the number of workers (on one kind of worker).
- * Errors, all before anything is written: ZLG_EINVAL, ZLG_ESHAPE, ZLG_ETYPE, ZLG_EOVERLAP (Y overlaps X or the operator's
- * own data), ZLG_EREADONLY, ZLG_EOVERFLOW, ZLG_ELIMIT (with the sizes), ZLG_ENODEV; during the work: ZLG_EIO, ZLG_ENOSPC,
- * ZLG_EDEVICE, ZLG_ENOMEM, ZLG_ECANCELED. */
+/* Y = alpha op(A) X + beta Y, with A rows x columns, op(A) X of shape rows(op(A)) x columns(X). Y is the caller's:
+ * memory or file. beta = 0 never reads Y. alpha = 0 reads neither A nor X. Any number of threads may apply one
+ * operator. The sum of each element of Y is taken in an order that depends on sizes only: the same call gives the same
+ * bits whatever the scheduler and the number of workers (on one kind of worker). Errors, all before anything is
+ * written: ZLG_EINVAL, ZLG_ESHAPE, ZLG_ETYPE, ZLG_EOVERLAP (Y overlaps X or the operator's own data), ZLG_EREADONLY,
+ * ZLG_EOVERFLOW, ZLG_ELIMIT (with the sizes), ZLG_ENODEV; during the work: ZLG_EIO, ZLG_ENOSPC, ZLG_EDEVICE,
+ * ZLG_ENOMEM, ZLG_ECANCELED. */
 ZLG_API int zlg_apply(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y);
-/* The same, asynchronous: validated and started, then waited for with zlg_request_wait(). X, Y and their memory must live
- * until then and Y may not be touched. The request is the caller's to release. */
+/* The same, asynchronous: validated and started, then waited for with zlg_request_wait(). X, Y and their memory must
+ * live until then and Y may not be touched. The request is the caller's to release. */
 ZLG_API int zlg_apply_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
                             zlg_request **request);
 
 /* What an application with `columns` right-hand sides will need, known beforehand. */
 typedef struct zlg_cost {
-  double flops;         /* adds, multiplies and exponentials by their polynomials */
-  double work;          /* pairs, for kernels */
-  double bytes_read;    /* of X, A's data and Y, from memory or files, each reading counted */
+  double flops;      /* adds, multiplies and exponentials by their polynomials */
+  double work;       /* pairs, for kernels */
+  double bytes_read; /* of X, A's data and Y, from memory or files, each reading counted */
   double bytes_written;
   int64_t memory_bytes; /* the library's own, at its peak: accumulators and staged tiles */
   double seconds;       /* predicted by the performance models, on the context's workers */

@@ -28,21 +28,21 @@ ZLG_API int zlg_request_progress(zlg_request *request, zlg_progress *progress);
 typedef struct zlg_worker_report {
   zlg_worker_info worker;
   int64_t tasks;
-  double work;        /* units of work done (pairs, for kernel products) */
-  double busy;        /* seconds in tasks of this request */
+  double work;                 /* units of work done (pairs, for kernel products) */
+  double busy;                 /* seconds in tasks of this request */
   int64_t bytes_in, bytes_out; /* moved to and from the worker's memory node while the request ran, -1 unknown (SHARED
                                   mode without StarPU's profiling); 0 for workers in the machine's memory */
 } zlg_worker_report;
 
 typedef struct zlg_report {
-  double seconds;       /* from submission to the end */
+  double seconds; /* from submission to the end */
   double predicted_seconds;
-  double work;          /* total, as in zlg_progress */
+  double work;           /* total, as in zlg_progress */
   const char *work_unit; /* "pairs" */
   double flops;
   int64_t bytes_read, bytes_written; /* files */
   int64_t tasks;
-  int direct;           /* 1: ran in the calling thread, without tasks; then worker_count is 0 */
+  int direct; /* 1: ran in the calling thread, without tasks; then worker_count is 0 */
   int64_t tile_rows, tile_columns;
   int worker_count;
   const zlg_worker_report *workers; /* live as long as the request */

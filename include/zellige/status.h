@@ -35,7 +35,7 @@ typedef enum zlg_status {
 #define ZLG_STATUS_ENUM(name, value, text) ZLG_##name = value,
   ZLG_STATUS_MAP(ZLG_STATUS_ENUM)
 #undef ZLG_STATUS_ENUM
-  ZLG_STATUS_LAST_ = -1000 /* keeps the enumeration open; never returned */
+      ZLG_STATUS_LAST_ = -1000 /* keeps the enumeration open; never returned */
 } zlg_status;
 
 /* The text of a code, "unknown status" for a number that is none. Static storage. */

@@ -16,7 +16,8 @@ typedef enum zlg_type {
   ZLG_F64 = 2  /* IEEE 754 binary64 */
 } zlg_type;
 
-/* Where element (i, k) of a matrix lies: ROW_MAJOR at i*ld + k (ld >= columns), COLUMN_MAJOR at i + k*ld (ld >= rows). */
+/* Where element (i, k) of a matrix lies: ROW_MAJOR at i*ld + k (ld >= columns), COLUMN_MAJOR at i + k*ld (ld >= rows).
+ */
 typedef enum zlg_order { ZLG_ROW_MAJOR = 1, ZLG_COLUMN_MAJOR = 2 } zlg_order;
 
 /* op(A): A itself or its transpose. */

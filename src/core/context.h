@@ -10,16 +10,16 @@
 
 struct zlg_context {
   atomic_int references;
-  uint64_t serial; /* see zlg_context_serial() */
+  uint64_t serial;             /* see zlg_context_serial() */
   zlg_context_options options; /* as given, defaults filled in; strings are not kept */
   zlg_runtime_mode mode;       /* OWN or SHARED */
   pid_t pid;                   /* of the process that made it */
   int64_t memory_limit;
   int worker_count;
-  zlg_worker_info *workers;    /* names owned */
-  int worker_index[128];       /* StarPU's worker number -> index in workers, -1 none */
+  zlg_worker_info *workers; /* names owned */
+  int worker_index[128];    /* StarPU's worker number -> index in workers, -1 none */
   int memory_nodes;
-  int kinds[4];                /* number of workers by zlg_worker_kind */
+  int kinds[4]; /* number of workers by zlg_worker_kind */
   char scheduler[64], starpu_version[32], model_directory[512], worker_warning[256], model_warning[768];
 };
 

@@ -1,5 +1,5 @@
-/* The inside of a request: who drives it, what is done so far, who waits. The plan (src/plan) drives; tasks report from worker
- * threads through zlg_request_task_done(). */
+/* The inside of a request: who drives it, what is done so far, who waits. The plan (src/plan) drives; tasks report from
+ * worker threads through zlg_request_task_done(). */
 #ifndef ZLG_CORE_REQUEST_H
 #define ZLG_CORE_REQUEST_H
 
@@ -45,12 +45,13 @@ struct zlg_request {
   zlg_report report;
 };
 
-/* Starts `run(request, job)`: in a thread of its own (threaded), or at once in the calling one, which then also calls the
- * progress function. `give_back(job)` is called once at the end, and also where this fails. */
+/* Starts `run(request, job)`: in a thread of its own (threaded), or at once in the calling one, which then also calls
+ * the progress function. `give_back(job)` is called once at the end, and also where this fails. */
 int zlg_request_start(zlg_context *context, bool threaded, int (*run)(zlg_request *, void *), void (*give_back)(void *),
                       void *job, zlg_request **request);
 
-/* Ends the request early with this status; the message is the calling thread's last. The first one counts. Lock not held. */
+/* Ends the request early with this status; the message is the calling thread's last. The first one counts. Lock not
+ * held. */
 void zlg_request_fail(zlg_request *request, int status);
 /* ZLG_OK while work should go on, else why not. Lock held or not. */
 int zlg_request_state(zlg_request *request);

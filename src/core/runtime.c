@@ -31,7 +31,7 @@ static struct {
   pid_t pid;                                     /* the process that has the workers: not a child it forked */
   int cpu_workers, opencl_workers, cuda_workers; /* as the first OWN context asked */
   char scheduler[64];
-  char model_warning[768];                       /* about the calibrated models in force */
+  char model_warning[768]; /* about the calibrated models in force */
   int64_t bus_in[STARPU_MAXNODES], bus_out[STARPU_MAXNODES];
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -1,5 +1,5 @@
-/* StarPU under the contexts: one per process. Started here (OWN) or by the application (SHARED); in OWN mode its workers are
- * paused while no request is under way, so that an idle context uses no processor time. */
+/* StarPU under the contexts: one per process. Started here (OWN) or by the application (SHARED); in OWN mode its
+ * workers are paused while no request is under way, so that an idle context uses no processor time. */
 #ifndef ZLG_CORE_RUNTIME_H
 #define ZLG_CORE_RUNTIME_H
 
@@ -7,8 +7,8 @@
 
 #include "src/core/context.h"
 
-/* Takes a reference for the context, starting StarPU where the mode says so; fills in the context's mode, workers, nodes and
- * names. Messages go to the calling thread without a context, which does not exist for its caller yet. */
+/* Takes a reference for the context, starting StarPU where the mode says so; fills in the context's mode, workers,
+ * nodes and names. Messages go to the calling thread without a context, which does not exist for its caller yet. */
 int zlg_runtime_acquire(zlg_context *context);
 void zlg_runtime_release(zlg_context *context);
 
@@ -19,8 +19,8 @@ void zlg_runtime_leave(const zlg_context *context);
 /* Schedulers that hold tasks back until they are asked for them (graph_test) give them out: called before waiting. */
 void zlg_runtime_schedule(void);
 
-/* Bytes moved into and out of each memory node since the process began, as far as StarPU's bus profiling says; false where
- * it is off (SHARED mode and the application did not switch it on). Arrays of `nodes` entries. */
+/* Bytes moved into and out of each memory node since the process began, as far as StarPU's bus profiling says; false
+ * where it is off (SHARED mode and the application did not switch it on). Arrays of `nodes` entries. */
 bool zlg_runtime_bus_bytes(int nodes, int64_t *in, int64_t *out);
 
 /* Where StarPU keeps its performance models, by its environment. */

@@ -1,4 +1,5 @@
-/* A user of the installed library, in C and in C++ alike: a small product against its value, and an error with its words. */
+/* A user of the installed library, in C and in C++ alike: a small product against its value, and an error with its
+ * words. */
 #include <math.h>
 #include <stdio.h>
 
@@ -32,7 +33,8 @@ int main(void) {
     printf("FAILED: sum %.17g\n", sums[0]);
     return 1;
   }
-  if (zlg_apply(K, ZLG_NOTRANS, 1.0, B, 0.0, B) != ZLG_EREADONLY) return fails("a read-only output was not refused", context);
+  if (zlg_apply(K, ZLG_NOTRANS, 1.0, B, 0.0, B) != ZLG_EREADONLY)
+    return fails("a read-only output was not refused", context);
   zlg_operator_release(K);
   zlg_matrix_release(X);
   zlg_matrix_release(B);

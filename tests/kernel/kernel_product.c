@@ -72,6 +72,8 @@ static void long_sums_and_dimensions(void) {
     }
   random_case(ZLG_GAUSSIAN, ZLG_F32, 40, 70, 300, 7, 8);
   random_case(ZLG_GAUSSIAN, ZLG_F64, 40, 70, 300, 7, 8);
+  random_case(ZLG_GAUSSIAN, ZLG_F32, 3, 300, 9001, 1, 0);
+  random_case(ZLG_MATERN32, ZLG_F64, 130, 90, 9001, 2, 0);
 }
 
 static void all(void) {
