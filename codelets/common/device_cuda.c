@@ -189,10 +189,8 @@ static bool compile(struct zlg_program *program) {
   void *cubin = make_cubin(program, &bytes);
   if (!cubin) return false;
   bool loaded = load(program, cubin, bytes);
-  if (loaded && zlg_device_cache_wanted(false))
-    zlg_device_cache_store(&program->key, cubin, bytes);
-  if (!loaded)
-    zlg_program_fail(program, "the driver refused the compiled module", 0);
+  if (loaded && zlg_device_cache_wanted(false)) zlg_device_cache_store(&program->key, cubin, bytes);
+  if (!loaded) zlg_program_fail(program, "the driver refused the compiled module", 0);
   zlg_free(cubin);
   return loaded;
 }
