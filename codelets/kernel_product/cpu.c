@@ -3,7 +3,7 @@
  * A tile is worked off in blocks of K that stay in the first-level cache: `rows` points whose coordinates are broadcast
  * times one panel of P points that lie in the lanes. Three steps a block: the metric (squared distance, L1 distance or
  * scalar product) with a block of accumulators held in registers; the kernel function in place; the product with B.
- * With one right-hand side the last two are one loop.
+ * With one or two right-hand sides the last two are one loop.
  *
  * Lanes run over the outputs i (the common case: acc is then summed lane by lane), or over j where m is too small to
  * fill panels. Distances are sums of (x - y)^2 of the raw coordinates, scaled afterwards: exact for near points
@@ -24,6 +24,7 @@
 
 #define EACH ZLG_EACH_VECTOR
 #define ROWS_ROOTED (ZLG_VECTOR_BYTES == 64 ? 4 : 2) /* even, a divisor of GROUP */
+#define FEW 2                                        /* right-hand sides that are summed where K is computed */
 #define V 2                                          /* vectors in a panel */
 /* Points in a register block: V * GROUP accumulators. K blocks take 16 KiB: BLOCK * P elements. */
 #if ZLG_VECTOR_BYTES == 64
@@ -119,7 +120,7 @@ static void make_plan(const struct zlg_kernel_product_args *args, struct plan *p
     const int64_t points = max64(4 * GROUP, min64(blocks * BLOCK, 4 * PACKED_Y_BYTES / point_bytes / GROUP * GROUP));
     plan->group_points = min64(points, ceil_div(args->n, GROUP) * GROUP);
     k_points = (BLOCK + GROUP) * plan->panel;
-    plan->partial_bytes = align64((size_t)(plan->panel * size));
+    plan->partial_bytes = align64((size_t)(FEW * plan->panel * size));
     plan->sum_bytes = align64((size_t)(plan->lane_points * plan->columns * 8));
     plan->b_bytes = align64((size_t)(plan->columns * plan->group_points * size));
   }
@@ -496,10 +497,12 @@ ZLG_INLINE void FN(kernel_end)(zlg_kernel_kind kind, const struct FN(constants) 
 
 /* ---- a block of K ---- */
 
-/* One panel against `count` points from the start of a group. With b (a number a point) the sums over the points go
- * into partial; without, K is stored: [count][P] in k, which is room for the block in both cases. */
+/* One panel against `count` points from the start of a group. With b, [count][columns], columns up to FEW, the sums
+ * over the points go into partial, [columns][P]; without, K is stored: [count][P] in k, which is room for the block in
+ * both cases. */
 struct FN(block) {
   int64_t count;
+  int columns; /* of b, 0 without */
   const REAL *x, *y, *b;
   REAL *partial, *k;
   int64_t rooted; /* into the metric: whether roots may be taken; out of it: of how many rows, see FN(take_root) */
@@ -617,13 +620,13 @@ static void FN(do_metric)(const struct FN(tile) * t, struct FN(block) * block) {
 }
 
 /* What becomes of `rows` x V values after kernel_begin: the sum with b, or the store. */
-ZLG_INLINE void FN(finish)(zlg_kernel_kind kind, bool sums, int rows, const struct FN(constants) * c, VEC (*value)[V],
+ZLG_INLINE void FN(finish)(zlg_kernel_kind kind, int sums, int rows, const struct FN(constants) * c, VEC (*value)[V],
                            const REAL *b, VEC *sum, REAL *k) {
   FN(kernel_end)(kind, c, &value[0][0], rows * V);
   EACH (j, rows)
     EACH (v, V) {
       if (sums)
-        sum[v] += value[j][v] * b[j];
+        EACH (e, sums) sum[e * V + v] += value[j][v] * b[j * sums + e];
       else
         *(VEC *)(k + j * PANEL + v * LANES) = value[j][v];
     }
@@ -646,12 +649,12 @@ ZLG_INLINE void FN(begin_stored)(zlg_kernel_kind kind, bool rooted, int rows, co
 
 /* The kernel function of rows first … end of a block, `step` at once, the rest one by one. ROWS rows behind the block
  * may be read. */
-ZLG_INLINE void FN(function_rows)(zlg_kernel_kind kind, bool sums, bool rooted, int step, int64_t count,
+ZLG_INLINE void FN(function_rows)(zlg_kernel_kind kind, int sums, bool rooted, int step, int64_t count,
                                   const struct FN(constants) * c, const REAL *b, VEC *sum, REAL *k) {
   VEC next[ROWS][V], value[ROWS][V];
   int64_t j = 0;
   if (FN(ahead)(kind)) FN(begin_stored)(kind, rooted, step, c, k, next);
-  for (; j + step <= count; j += step, k += step * PANEL, b += sums ? step : 0) {
+  for (; j + step <= count; j += step, k += step * PANEL, b += sums * step) {
     if (FN(ahead)(kind)) {
       EACH (e, step)
         EACH (v, V) value[e][v] = next[e][v];
@@ -667,14 +670,15 @@ ZLG_INLINE void FN(function_rows)(zlg_kernel_kind kind, bool sums, bool rooted, 
   }
 }
 
-ZLG_INLINE void FN(function_block)(zlg_kernel_kind kind, bool sums, const struct FN(constants) * c,
+ZLG_INLINE void FN(function_block)(zlg_kernel_kind kind, int sums, const struct FN(constants) * c,
                                    const struct FN(block) * block) {
-  VEC sum[V] = {{0}};
+  VEC sum[FEW * V] = {{0}};
   const int64_t rooted = FN(shared_roots)(kind) ? block->rooted : 0; /* whole groups */
   if (FN(shared_roots)(kind)) FN(function_rows)(kind, sums, true, ROWS_ROOTED, rooted, c, block->b, sum, block->k);
   FN(function_rows)
-  (kind, sums, false, ROWS, block->count - rooted, c, sums ? block->b + rooted : NULL, sum, block->k + rooted * PANEL);
-  for (int v = 0; sums && v < V; v++) *(VEC *)(block->partial + v * LANES) = sum[v];
+  (kind, sums, false, ROWS, block->count - rooted, c, sums ? block->b + sums * rooted : NULL, sum,
+   block->k + rooted * PANEL);
+  EACH (e, sums * V) *(VEC *)(block->partial + e * LANES) = sum[e];
 }
 
 /* Metric and kernel function in one loop, for functions that are cheaper than going through memory, in one to three
@@ -684,7 +688,7 @@ ZLG_INLINE bool FN(cheap)(zlg_kernel_kind kind) {
          kind == ZLG_ENERGY;
 }
 
-ZLG_INLINE void FN(fused_rows)(zlg_kernel_kind kind, bool sums, int rows, int d, const struct FN(constants) * c,
+ZLG_INLINE void FN(fused_rows)(zlg_kernel_kind kind, int sums, int rows, int d, const struct FN(constants) * c,
                                const VEC (*x)[V], const REAL *y, const REAL *b, VEC *sum, REAL *k) {
   VEC value[2][V] = {{{0}}};
   EACH (e, d) FN(metric_step)(kernel_metric(kind), false, rows, x[e], y + e * GROUP, 1, value);
@@ -692,9 +696,9 @@ ZLG_INLINE void FN(fused_rows)(zlg_kernel_kind kind, bool sums, int rows, int d,
   FN(finish)(kind, sums, rows, c, value, b, sum, k);
 }
 
-ZLG_INLINE void FN(fused_block)(zlg_kernel_kind kind, bool sums, int d, const struct FN(constants) * c,
+ZLG_INLINE void FN(fused_block)(zlg_kernel_kind kind, int sums, int d, const struct FN(constants) * c,
                                 const struct FN(block) * block) {
-  VEC x[3][V], sum[V] = {{0}};
+  VEC x[3][V], sum[FEW * V] = {{0}};
   EACH (e, d * V) x[e / V][e % V] = *(const VEC *)(block->x + e * LANES);
   const VEC(*const panel)[V] = (const VEC(*)[V])x;
   REAL *k = block->k;
@@ -702,13 +706,13 @@ ZLG_INLINE void FN(fused_block)(zlg_kernel_kind kind, bool sums, int d, const st
   int64_t count = block->count;
   for (; count >= GROUP; count -= GROUP, y += d * GROUP)
 #pragma GCC unroll 1
-    for (int g = 0; g < GROUP; g += 2, k += 2 * PANEL, b += sums ? 2 : 0)
+    for (int g = 0; g < GROUP; g += 2, k += 2 * PANEL, b += sums * 2)
       FN(fused_rows)(kind, sums, 2, d, c, panel, y + g, b, sum, k);
   for (; count > 0; count--, y++, k += PANEL, b += sums) FN(fused_rows)(kind, sums, 1, d, c, panel, y, b, sum, k);
-  for (int v = 0; sums && v < V; v++) *(VEC *)(block->partial + v * LANES) = sum[v];
+  EACH (e, sums * V) *(VEC *)(block->partial + e * LANES) = sum[e];
 }
 
-ZLG_INLINE void FN(function_kind)(zlg_kernel_kind kind, bool sums, const struct FN(tile) * t,
+ZLG_INLINE void FN(function_kind)(zlg_kernel_kind kind, int sums, const struct FN(tile) * t,
                                   const struct FN(block) * block) {
   const struct FN(constants) constants = t->constants; /* a copy that no store can change */
   if (FN(cheap)(kind) && block->x && t->args->d == 1)
@@ -725,10 +729,12 @@ ZLG_INLINE void FN(function_kind)(zlg_kernel_kind kind, bool sums, const struct 
 #define KERNEL(kind)                                                                                                   \
   static __attribute__((noinline)) void FN(function_##kind)(const struct FN(tile) * t,                                 \
                                                             const struct FN(block) * block) {                          \
-    if (block->b)                                                                                                      \
-      FN(function_kind)(kind, true, t, block);                                                                         \
+    if (block->columns == 1)                                                                                           \
+      FN(function_kind)(kind, 1, t, block);                                                                            \
+    else if (block->columns == 2)                                                                                      \
+      FN(function_kind)(kind, 2, t, block);                                                                            \
     else                                                                                                               \
-      FN(function_kind)(kind, false, t, block);                                                                        \
+      FN(function_kind)(kind, 0, t, block);                                                                            \
   }
 EACH_KERNEL(KERNEL)
 #undef KERNEL
@@ -835,13 +841,14 @@ static void FN(panel_over_i)(const struct FN(tile) * t, const REAL *x, int64_t n
     struct FN(block) block = {.count = min64(BLOCK, n - j),
                               .x = x,
                               .y = t->group_points + j * t->args->d,
-                              .b = columns == 1 ? t->b + j : NULL,
+                              .columns = columns <= FEW ? (int)columns : 0,
+                              .b = columns <= FEW ? t->b + j * columns : NULL,
                               .partial = t->partial,
                               .k = t->k,
                               .rooted = 1};
     FN(do_block)(t, block);
-    if (columns == 1)
-      for (int l = 0; l < PANEL; l++) sum[l] += (double)t->partial[l];
+    if (columns <= FEW)
+      for (int64_t l = 0; l < columns * PANEL; l++) sum[l] += (double)t->partial[l];
     else
       FN(multiply)(columns, n, j, block.count, t->k, t->b, sum);
   }
