@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -124,13 +125,24 @@ static void *drive(void *argument) {
   return NULL;
 }
 
-int zlg_request_start(zlg_context *context, bool threaded, int (*run)(zlg_request *, void *), void (*give_back)(void *),
-                      void *job, zlg_request **out) {
+/* The driver's thread takes no signals: they are for the application's threads. */
+static int start_thread(zlg_request *request) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int error = pthread_create(&request->thread, NULL, drive, request);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return error;
+}
+
+int zlg_request_start(zlg_context *context, bool threaded, const zlg_report *known, int (*run)(zlg_request *, void *),
+                      void (*give_back)(void *), void *job, zlg_request **out) {
   zlg_request *request = make(context);
   if (!request) {
     give_back(job);
     return zlg_fail(context, ZLG_ENOMEM, "no memory for a request");
   }
+  request->report = *known;
   request->run = run;
   request->give_back = give_back;
   request->job = job;
@@ -142,7 +154,7 @@ int zlg_request_start(zlg_context *context, bool threaded, int (*run)(zlg_reques
     drive(request);
     return ZLG_OK;
   }
-  int error = pthread_create(&request->thread, NULL, drive, request);
+  int error = start_thread(request);
   if (error == 0) return ZLG_OK;
   give_back(job);
   destroy(request);

@@ -46,9 +46,10 @@ struct zlg_request {
 };
 
 /* Starts `run(request, job)`: in a thread of its own (threaded), or at once in the calling one, which then also calls
- * the progress function. `give_back(job)` is called once at the end, and also where this fails. */
-int zlg_request_start(zlg_context *context, bool threaded, int (*run)(zlg_request *, void *), void (*give_back)(void *),
-                      void *job, zlg_request **request);
+ * the progress function. `give_back(job)` is called once at the end, and also where this fails. `known`: what the
+ * report says before the first task. */
+int zlg_request_start(zlg_context *context, bool threaded, const zlg_report *known, int (*run)(zlg_request *, void *),
+                      void (*give_back)(void *), void *job, zlg_request **request);
 
 /* Ends the request early with this status; the message is the calling thread's last. The first one counts. Lock not
  * held. */

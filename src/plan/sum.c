@@ -251,25 +251,21 @@ static int run_tasks(struct run *run) {
   return status;
 }
 
-static void announce(struct run *run) {
-  zlg_request *request = run->request;
-  pthread_mutex_lock(&request->lock);
-  zlg_report *report = &request->report;
-  report->work = run->shape.work;
-  report->work_unit = "pairs";
-  report->flops = run->shape.flops;
-  report->predicted_seconds = run->shape.seconds;
-  report->tasks = run->shape.tasks;
-  report->direct = run->shape.direct;
-  report->tile_rows = run->shape.mt;
-  report->tile_columns = run->shape.nt;
-  pthread_mutex_unlock(&request->lock);
+/* What is known before the first task. */
+static zlg_report known_of(const struct run *run) {
+  return (zlg_report){.work = run->shape.work,
+                      .work_unit = "pairs",
+                      .flops = run->shape.flops,
+                      .predicted_seconds = run->shape.seconds,
+                      .tasks = run->shape.tasks,
+                      .direct = run->shape.direct,
+                      .tile_rows = run->shape.mt,
+                      .tile_columns = run->shape.nt};
 }
 
 static int run_sum(zlg_request *request, void *job) {
   struct run *run = job;
   run->request = request;
-  announce(run);
   int status = run->shape.direct ? zlg_sum_direct(&run->sum, request) : run_tasks(run);
   if (status == ZLG_OK && run->shape.direct) request->work_done = run->shape.work;
   return status;
@@ -312,5 +308,6 @@ int zlg_sum_start(const struct zlg_sum *sum, bool threaded, zlg_request **reques
   zlg_matrix_retain(sum->x);
   zlg_matrix_retain(sum->y);
   atomic_fetch_add(&sum->y->writers, 1);
-  return zlg_request_start(sum->context, threaded && !run->shape.direct, run_sum, give_back_run, run, request);
+  const zlg_report known = known_of(run);
+  return zlg_request_start(sum->context, threaded && !run->shape.direct, &known, run_sum, give_back_run, run, request);
 }
