@@ -81,7 +81,8 @@ static int trial_open(struct kernel_trial *trial, const struct kernel_shape *sha
   if (m < 0 || bench_product_open(&trial->product, trial->context, shape->kernel, type, m, n, trial->row)) return -1;
   if (bench_product_apply(&trial->product, trial->context, trial->row)) return -1;
   if (bench_product_check(&trial->product, trial->row)) return -1;
-  trial->slots = zlg_kernel_product_slots(shape->kernel.kind, type, shape->kernel.d, shape->kernel.r);
+  trial->slots = zlg_kernel_product_slots(shape->kernel.kind, shape->kernel.alpha > 0 ? shape->kernel.alpha : 1, type,
+                                          shape->kernel.d, shape->kernel.r);
   if (shape->m) {
     trial->bytes = (double)(shape->kernel.d + shape->kernel.r) * (double)zlg_type_size(type);
     double seconds = 1e-6 * (double)m * (double)n / apply_rate(trial, &trial->product);
@@ -138,11 +139,14 @@ cleanup:
     __VA_ARGS__                                                                                                        \
   }
 #define GAUSSIAN(label, dimensions, columns)                                                                           \
-  { "kernel/gaussian/" label, run_kernel, SHAPE({ZLG_GAUSSIAN, dimensions, columns, false, 0}, "gaussian", 0, 0), 0, 0 }
+  {                                                                                                                    \
+    "kernel/gaussian/" label, run_kernel, SHAPE({ZLG_GAUSSIAN, dimensions, columns, false, 0, 0}, "gaussian", 0, 0),   \
+        0, 0                                                                                                           \
+  }
 #define ARD(label, dimensions, l)                                                                                      \
-  { "kernel/gaussian/" label, run_kernel, SHAPE({ZLG_GAUSSIAN, dimensions, 1, true, l}, "gaussian-ard", 0, 0), 0, 0 }
+  { "kernel/gaussian/" label, run_kernel, SHAPE({ZLG_GAUSSIAN, dimensions, 1, true, 0, l}, "gaussian-ard", 0, 0), 0, 0 }
 #define D3(name, kind)                                                                                                 \
-  { "kernel/" name "/d3", run_kernel, SHAPE({kind, 3, 1, false, 0}, name, 0, 0), 0, 0 }
+  { "kernel/" name "/d3", run_kernel, SHAPE({kind, 3, 1, false, 0, 0}, name, 0, 0), 0, 0 }
 
 const struct bench_case bench_kernel_cases[] = {
     GAUSSIAN("d3", 3, 1),
@@ -158,12 +162,14 @@ const struct bench_case bench_kernel_cases[] = {
     D3("matern32", ZLG_MATERN32),
     D3("matern52", ZLG_MATERN52),
     D3("rational-quadratic", ZLG_RATIONAL_QUADRATIC),
+    {"kernel/rational-quadratic/d3-power", run_kernel,
+     SHAPE({ZLG_RATIONAL_QUADRATIC, 3, 1, false, 0.7, 0}, "rational-quadratic-power", 0, 0), 0, 0},
     D3("inverse-multiquadric", ZLG_INVERSE_MULTIQUADRIC),
     D3("cauchy", ZLG_CAUCHY),
     D3("energy", ZLG_ENERGY),
     D3("linear", ZLG_LINEAR),
     D3("polynomial", ZLG_POLYNOMIAL),
     D3("sigmoid", ZLG_SIGMOID),
-    {"kernel/gaussian/m1-n1e7", run_kernel, SHAPE({ZLG_GAUSSIAN, 3, 1, false, 0}, "gaussian", 1, 10000000), 0, 0},
+    {"kernel/gaussian/m1-n1e7", run_kernel, SHAPE({ZLG_GAUSSIAN, 3, 1, false, 0, 0}, "gaussian", 1, 10000000), 0, 0},
     {NULL, NULL, NULL, 0, 0},
 };

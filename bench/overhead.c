@@ -101,7 +101,7 @@ static int call_with_objects(const struct bench_product *like, zlg_context *cont
   return status ? bench_fail(row, "%s", zlg_context_message(context)) : 0;
 }
 
-static const struct bench_kernel small_kernel = {ZLG_GAUSSIAN, 3, 1, false, 0};
+static const struct bench_kernel small_kernel = {ZLG_GAUSSIAN, 3, 1, false, 0, 0};
 
 static int run_small_call(const struct bench_case *self, const struct bench_settings *settings, struct bench_row *row) {
   enum { CALLS = 500 };

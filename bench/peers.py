@@ -43,6 +43,7 @@ KEOPS = {
     "matern32": f"(IntCst(1)+g*{DISTANCE})*Exp(-{DISTANCE}*g)*b",
     "matern52": f"(IntCst(1)+g*{DISTANCE}+Square(g*{DISTANCE})/IntCst(3))*Exp(-{DISTANCE}*g)*b",
     "rational-quadratic": "Inv(IntCst(1)+SqDist(x,y)*g)*b",
+    "rational-quadratic-power": "Exp(RatCst(-7,10)*Log(IntCst(1)+SqDist(x,y)*g))*b",
     "inverse-multiquadric": "Rsqrt(IntCst(1)+SqDist(x,y)*g)*b",
     "cauchy": "Inv(IntCst(1)+SqDist(x,y)*g)*b",
     "energy": f"-{DISTANCE}*g*b",
@@ -50,7 +51,7 @@ KEOPS = {
     "polynomial": "Pow((x|y)*g+IntCst(1),3)*b",
     "sigmoid": "(IntCst(1)-IntCst(2)*Inv(IntCst(1)+Exp(IntCst(2)*g*(x|y))))*b",
 }
-SCALE = {"gaussian": 0.5, "gaussian-ard": 0.5, "matern32": 3**0.5, "matern52": 5**0.5, "rational-quadratic": 0.5}
+SCALE = {"gaussian": 0.5, "gaussian-ard": 0.5, "matern32": 3**0.5, "matern52": 5**0.5, "rational-quadratic": 0.5, "rational-quadratic-power": 1 / 1.4}
 
 
 def radial(function):
@@ -76,6 +77,7 @@ TILE = {
     "matern32": matern(3**0.5, lambda s: 1 + s),
     "matern52": matern(5**0.5, lambda s: 1 + s + s * s / 3),
     "rational-quadratic": radial(lambda d2: 1 / (1 + 0.5 * d2)),
+    "rational-quadratic-power": radial(lambda d2: (1 + d2 / 1.4) ** -0.7),
     "inverse-multiquadric": radial(lambda d2: 1 / np.sqrt(1 + d2)),
     "cauchy": radial(lambda d2: 1 / (1 + d2)),
     "energy": radial(lambda d2: -np.sqrt(d2)),

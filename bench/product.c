@@ -50,6 +50,7 @@ int bench_product_operator(zlg_context *context, zlg_operator **K, struct bench_
   for (int64_t k = 0; k < kernel.d; k++) lengthscales[k] = lengthscale_of(kernel);
   spec.lengthscale_count = kernel.ard ? kernel.d : 1;
   spec.lengthscales = lengthscales;
+  if (kernel.alpha > 0) spec.alpha = kernel.alpha;
   int status = zlg_kernel(context, K, &spec, X1, X2);
   free(lengthscales);
   return status;
@@ -98,11 +99,11 @@ int bench_product_apply(struct bench_product *product, zlg_context *context, str
   return bench_fail(row, "%s", zlg_context_message(context));
 }
 
-/* k(x, y) as zellige/kernel.h defines it, default parameters, by the squared distance, the L1 distance and the product.
+/* k(x, y) as zellige/kernel.h defines it, by the squared distance, the L1 distance and the product.
  */
-static double kernel_value(zlg_kernel_kind kind, double square, double l1, double dot) {
-  double r = sqrt(square), s;
-  switch (kind) {
+static double kernel_value(struct bench_kernel kernel, double square, double l1, double dot) {
+  double r = sqrt(square), s, alpha = kernel.alpha > 0 ? kernel.alpha : 1;
+  switch (kernel.kind) {
   case ZLG_GAUSSIAN:
     return exp(-square / 2);
   case ZLG_EXPONENTIAL:
@@ -115,7 +116,7 @@ static double kernel_value(zlg_kernel_kind kind, double square, double l1, doubl
   case ZLG_MATERN52:
     return s = sqrt(5) * r, (1 + s + s * s / 3) * exp(-s);
   case ZLG_RATIONAL_QUADRATIC:
-    return 1 / (1 + square / 2);
+    return pow(1 + square / (2 * alpha), -alpha);
   case ZLG_INVERSE_MULTIQUADRIC:
     return 1 / sqrt(1 + square);
   case ZLG_CAUCHY:
@@ -141,7 +142,7 @@ static double pair_value(const struct bench_product *product, int64_t i, int64_t
     l1 += fabs(u - v);
     dot += u * v;
   }
-  return kernel_value(product->kernel.kind, square, l1, dot);
+  return kernel_value(product->kernel, square, l1, dot);
 }
 
 int bench_product_check(const struct bench_product *product, struct bench_row *row) {

@@ -9,6 +9,7 @@ struct bench_kernel {
   zlg_kernel_kind kind;
   int64_t d, r;
   bool ard;           /* a lengthscale per dimension */
+  double alpha;       /* of the rational quadratic; 0: 1 */
   double lengthscale; /* 0: 1; the points are scaled with it, so that the work does not depend on it */
 };
 

@@ -8,7 +8,7 @@ struct scaling_trial {
   int64_t m;
 };
 
-static const struct bench_kernel scaled_kernel = {ZLG_GAUSSIAN, 3, 1, false, 0};
+static const struct bench_kernel scaled_kernel = {ZLG_GAUSSIAN, 3, 1, false, 0, 0};
 
 /* Seconds of the product on that many workers, its threads warm; negative: failed. */
 static double seconds_on(const struct scaling_trial *trial, int workers, int64_t m) {

@@ -144,7 +144,7 @@ static void print_cell(double value, int width) {
 }
 
 static void print_header(void) {
-  printf("%-30s %-4s %7s %9s %-7s %9s %11s %9s %9s %8s  %s\n", "case", "type", "workers", "ours", "unit", "keops",
+  printf("%-34s %-4s %7s %9s %-7s %9s %11s %9s %9s %8s  %s\n", "case", "type", "workers", "ours", "unit", "keops",
          "keops-tuned", "blas-tile", "limit", "fraction", "note");
 }
 
@@ -155,7 +155,7 @@ static double peer_value(const struct bench_row *row, const char *name) {
 }
 
 static void print_row(const struct bench_row *row, bool failed) {
-  printf("%-30s %-4s %7d", row->name, zlg_type_name(row->type), row->workers);
+  printf("%-34s %-4s %7d", row->name, zlg_type_name(row->type), row->workers);
   if (failed) {
     printf(" FAILED: %s\n", row->note);
   } else {

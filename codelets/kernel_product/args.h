@@ -64,8 +64,8 @@ struct zlg_kernel_product_slots {
  * four pipes of which two multiply), the function's multiplications (the exponential: one for its argument, then degree
  * 5 or 11 of its polynomial) and r for the right-hand sides. Other additions, rounding, exponents and bits go to pipes
  * of their own on AMD's cores since Zen. */
-static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kernel_kind kind, zlg_type type, int64_t d,
-                                                                       int64_t r) {
+static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kernel_kind kind, double alpha, zlg_type type,
+                                                                       int64_t d, int64_t r) {
   const bool f32 = type == ZLG_F32;
   const double exponential = f32 ? 6 : 12;
   struct zlg_kernel_product_slots slots = {.multiplier = (double)(d + r)};
@@ -89,7 +89,9 @@ static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kerne
   case ZLG_INVERSE_MULTIQUADRIC:
     slots.multiplier += 1, slots.roots = 1, slots.divisions = 1;
     break;
-  case ZLG_RATIONAL_QUADRATIC: /* of alpha = 1, the default, which is a Cauchy kernel; other powers take 12 or 22 */
+  case ZLG_RATIONAL_QUADRATIC: /* scale, square, 3 or 7 terms, exponent, alpha; then 2^t of that; 1 is a Cauchy kernel */
+    slots.multiplier += alpha == 1 ? 1 : (f32 ? 7 : 11) + exponential - 1, slots.divisions = 1;
+    break;
   case ZLG_CAUCHY:
     slots.multiplier += 1, slots.divisions = 1;
     break;
