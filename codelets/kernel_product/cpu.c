@@ -35,9 +35,11 @@
 #define BLOCK 252
 #endif
 #define COLUMNS (V == 2 && ZLG_VECTOR_BYTES == 64 ? 8 : 6) /* right-hand sides in a register block */
-#define CHUNK 8                                            /* panels in a K block when lanes run over j */
-#define COLUMN_CHUNK 512                                   /* right-hand sides for which K is computed once */
-#define PACKED_X_BYTES (4 << 20)                           /* packed rows and their sums */
+#define CHUNK 8                                            /* panels in a K block when lanes run over j, at least */
+#define CHUNK_MOST 16 /* and at most: as much as can be asked for ahead, see ask_for */
+#define K_BYTES (16 << 10)
+#define COLUMN_CHUNK 512         /* right-hand sides for which K is computed once */
+#define PACKED_X_BYTES (4 << 20) /* packed rows and their sums */
 #define PACKED_Y_BYTES (256 << 10)
 
 enum metric { METRIC_SQUARE, METRIC_ABS, METRIC_DOT };
@@ -105,7 +107,10 @@ static void make_plan(const struct zlg_kernel_product_args *args, struct plan *p
   plan->over_j = args->m < 3 * plan->panel && cost_i > 1.1 * cost_j;
   int64_t k_points;
   if (plan->over_j) {
-    plan->lane_points = max64(1, min64(CHUNK, PACKED_Y_BYTES / (plan->panel * d * size))) * plan->panel;
+    /* The fewer the rows, the longer the chunk: its fixed costs, and the wait of the first loads for the stores of the
+     * packing, are shared by more points. K takes at most K_BYTES where it may be so little. */
+    const int64_t chunk = max64(CHUNK, min64(CHUNK_MOST, K_BYTES / (args->m * plan->panel * size)));
+    plan->lane_points = max64(1, min64(chunk, PACKED_Y_BYTES / (plan->panel * d * size))) * plan->panel;
     plan->group_points = ceil_div(args->m, GROUP) * GROUP;
     k_points = plan->group_points * plan->lane_points + GROUP * plan->panel;
     plan->partial_bytes = align64((size_t)(args->m * plan->columns * plan->lanes * size));
@@ -244,7 +249,17 @@ static void FN(transform)(const struct FN(tile) * t, int64_t run, REAL *x) {
       for (int64_t e = 0; e < run; e++) x[k * run + e] = (REAL)(((double)x[k * run + e] - t->centre[k]) * t->w[k]);
   else if (t->power != 1)
     for (int64_t e = 0; e < d * run; e++) x[e] *= t->power;
-  for (int64_t e = 0; e < d * run; e++) x[e] = x[e] == x[e] ? x[e] : REAL_NAN; /* without payload, see zlg_exp2 */
+}
+
+/* A NaN without payload, see zlg_exp2; done where values are in registers, as reading them back at once would wait for
+ * the stores. */
+ZLG_INLINE REAL FN(clean)(REAL x) {
+  return x == x ? x : REAL_NAN;
+}
+ZLG_INLINE SHORT FN(clean_short)(SHORT x) {
+  typedef __typeof__(x == x) mask;
+  const mask number = x == x;
+  return (SHORT)(((mask)x & number) | ((mask)((SHORT){0} + REAL_NAN) & ~number));
 }
 
 /* Small transposes in 16-byte registers, which every set has: SHORT_LANES x SHORT_LANES of a matrix, and SHORT_LANES
@@ -256,31 +271,31 @@ ZLG_INLINE void FN(transpose_square)(const REAL *from, int64_t step, int64_t run
   memcpy(&c, from + 2 * step, sizeof a), memcpy(&e, from + 3 * step, sizeof a);
   const SHORT ab = SHUFFLE(a, b, 0, 4, 1, 5), ab2 = SHUFFLE(a, b, 2, 6, 3, 7);
   const SHORT ce = SHUFFLE(c, e, 0, 4, 1, 5), ce2 = SHUFFLE(c, e, 2, 6, 3, 7);
-  *(SHORT *)to = SHUFFLE(ab, ce, 0, 1, 4, 5);
-  *(SHORT *)(to + run) = SHUFFLE(ab, ce, 2, 3, 6, 7);
-  *(SHORT *)(to + 2 * run) = SHUFFLE(ab2, ce2, 0, 1, 4, 5);
-  *(SHORT *)(to + 3 * run) = SHUFFLE(ab2, ce2, 2, 3, 6, 7);
+  *(SHORT *)to = FN(clean_short)(SHUFFLE(ab, ce, 0, 1, 4, 5));
+  *(SHORT *)(to + run) = FN(clean_short)(SHUFFLE(ab, ce, 2, 3, 6, 7));
+  *(SHORT *)(to + 2 * run) = FN(clean_short)(SHUFFLE(ab2, ce2, 0, 1, 4, 5));
+  *(SHORT *)(to + 3 * run) = FN(clean_short)(SHUFFLE(ab2, ce2, 2, 3, 6, 7));
 }
 ZLG_INLINE void FN(transpose_three)(const REAL *from, int64_t run, REAL *to) {
   SHORT a, b, c;
   memcpy(&a, from, sizeof a), memcpy(&b, from + 4, sizeof a), memcpy(&c, from + 8, sizeof a);
-  *(SHORT *)to = SHUFFLE(SHUFFLE(a, b, 0, 3, 6, 0), c, 0, 1, 2, 5);
-  *(SHORT *)(to + run) = SHUFFLE(SHUFFLE(a, b, 1, 4, 7, 0), c, 0, 1, 2, 6);
-  *(SHORT *)(to + 2 * run) = SHUFFLE(SHUFFLE(a, b, 2, 5, 0, 0), c, 0, 1, 4, 7);
+  *(SHORT *)to = FN(clean_short)(SHUFFLE(SHUFFLE(a, b, 0, 3, 6, 0), c, 0, 1, 2, 5));
+  *(SHORT *)(to + run) = FN(clean_short)(SHUFFLE(SHUFFLE(a, b, 1, 4, 7, 0), c, 0, 1, 2, 6));
+  *(SHORT *)(to + 2 * run) = FN(clean_short)(SHUFFLE(SHUFFLE(a, b, 2, 5, 0, 0), c, 0, 1, 4, 7));
 }
 #else
 ZLG_INLINE void FN(transpose_square)(const REAL *from, int64_t step, int64_t run, REAL *to) {
   SHORT a, b;
   memcpy(&a, from, sizeof a), memcpy(&b, from + step, sizeof a);
-  *(SHORT *)to = SHUFFLE(a, b, 0, 2);
-  *(SHORT *)(to + run) = SHUFFLE(a, b, 1, 3);
+  *(SHORT *)to = FN(clean_short)(SHUFFLE(a, b, 0, 2));
+  *(SHORT *)(to + run) = FN(clean_short)(SHUFFLE(a, b, 1, 3));
 }
 ZLG_INLINE void FN(transpose_three)(const REAL *from, int64_t run, REAL *to) {
   SHORT a, b, c;
   memcpy(&a, from, sizeof a), memcpy(&b, from + 2, sizeof a), memcpy(&c, from + 4, sizeof a);
-  *(SHORT *)to = SHUFFLE(a, b, 0, 3);
-  *(SHORT *)(to + run) = SHUFFLE(a, c, 1, 2);
-  *(SHORT *)(to + 2 * run) = SHUFFLE(b, c, 0, 3);
+  *(SHORT *)to = FN(clean_short)(SHUFFLE(a, b, 0, 3));
+  *(SHORT *)(to + run) = FN(clean_short)(SHUFFLE(a, c, 1, 2));
+  *(SHORT *)(to + 2 * run) = FN(clean_short)(SHUFFLE(b, c, 0, 3));
 }
 #endif
 
@@ -297,7 +312,7 @@ static void FN(transpose)(struct view view, const REAL *from, int64_t points, in
         FN(transpose_square)(from + p * view.row + k, view.row, run, to + k * run + p);
   }
   for (; k < d; k++)
-    for (int64_t p = 0; p < points; p++) to[k * run + p] = from[p * view.row + k * view.column];
+    for (int64_t p = 0; p < points; p++) to[k * run + p] = FN(clean)(from[p * view.row + k * view.column]);
 }
 
 /* Points first … first + count of a matrix in runs of `run`: element k of point p at (p / run * d + k) * run + p % run;
@@ -951,6 +966,15 @@ static void FN(flush_partial)(const struct FN(tile) * t, int64_t count) {
   memset(t->partial, 0, (size_t)count * sizeof(REAL));
 }
 
+/* Asks for the points first … first + count before they are packed: a chunk is worked on longer than the processor
+ * looks ahead by itself, and few rows leave nothing else to hide the memory's latency behind. */
+static void FN(ask_for)(struct view view, int64_t first, int64_t count) {
+  if (count <= 0 || view.column != 1 || view.row * (int64_t)sizeof(REAL) > 256) return;
+  const char *at = (const char *)((const REAL *)view.data + first * view.row);
+  const char *const end = at + (size_t)(count * view.row) * sizeof(REAL);
+  for (; at < end; at += 64) __builtin_prefetch(at, 0, 2);
+}
+
 static void FN(tile_over_j)(const struct FN(tile) * t, struct view x1, struct view x2, struct view b, double *acc) {
   const struct zlg_kernel_product_args *args = t->args;
   const int64_t m = args->m, chunk = t->plan.lane_points;
@@ -960,11 +984,13 @@ static void FN(tile_over_j)(const struct FN(tile) * t, struct view x1, struct vi
     const int64_t sums = m * columns * LANES;
     memset(t->sum, 0, (size_t)sums * sizeof(double));
     memset(t->partial, 0, (size_t)sums * sizeof(REAL));
-    int chunks = 0;
+    int64_t terms = 0;
     for (int64_t j = 0; j < args->n; j += chunk) {
       const int64_t n = min64(chunk, args->n - j), panels = ceil_div(n, PANEL);
       FN(pack)(t, x2, j, n, PANEL, t->lane_points);
       FN(pack_b_lanes)(t, b, j, n, c, columns, t->b);
+      FN(ask_for)(x2, j + chunk, min64(chunk, args->n - j - chunk));
+      FN(ask_for)(b, j + chunk, min64(chunk, args->n - j - chunk));
       for (int64_t p = 0; p < panels; p++) {
         struct FN(block) block = {
             .count = m, .x = t->lane_points + p * PANEL * args->d, .y = t->group_points, .k = t->k + p * m * PANEL};
@@ -973,7 +999,8 @@ static void FN(tile_over_j)(const struct FN(tile) * t, struct view x1, struct vi
       FN(do_function)(t, &(struct FN(block)){.count = panels * m, .k = t->k});
       FN(clear_behind)(t, n);
       FN(multiply_over_j)(t, panels, columns);
-      if (++chunks % 16 == 0) FN(flush_partial)(t, sums); /* at most 256 terms are added in the tile's type */
+      terms += panels * V; /* at most 256 are added in the tile's type, and those of one chunk */
+      if (terms > 256 - panels * V) FN(flush_partial)(t, sums), terms = 0;
     }
     FN(flush_partial)(t, sums);
     for (int64_t e = 0; e < m * columns; e++) {

@@ -10,8 +10,8 @@
 
 #define NOMINAL_FLOPS 1e11 /* a core with wide vectors */
 #define NOMINAL_BYTES 1e10
-#define TASK_LEAST 1e-3 /* seconds: a task costs some 10 microseconds */
-#define TASK_MOST 4e-3
+#define TASK_LEAST 3e-3 /* by the nominal rate, 1 ms or more on a fast core: a task costs some 10 microseconds */
+#define TASK_MOST 8e-3
 #define CHAINS 128                      /* independent chains wanted, so that a machine of that many workers is busy */
 #define ACC_MOST (16ll << 20)           /* bytes of one accumulator */
 #define STARPU_MOST INT64_C(0x7fffffff) /* elements in a direction of a handle */
