@@ -10,7 +10,8 @@
 
 #define NOMINAL_FLOPS 1e11 /* a core with wide vectors */
 #define NOMINAL_BYTES 1e10
-#define TASK_LEAST 1e-3 /* seconds: a task costs some 10 microseconds */
+#define NOMINAL_DISK 1e9 /* a solid-state disk, read in order */
+#define TASK_LEAST 1e-3  /* seconds: a task costs some 10 microseconds */
 #define TASK_MOST 4e-3
 #define CHAINS 128                      /* independent chains wanted, so that a machine of that many workers is busy */
 #define ACC_MOST (16ll << 20)           /* bytes of one accumulator */
@@ -156,14 +157,33 @@ static int fit_memory(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r
 }
 
 /* The area bound: every worker busy all the time at its predicted rate. */
-static double predicted_seconds(const struct zlg_sum *sum, const struct zlg_sum_shape *s) {
+static double predicted_seconds(const struct zlg_sum *sum, struct zlg_sum_shape *s) {
   double rate = 0, tiles = (double)s->mi * (double)s->nj * (double)s->rc;
   sum->shape(sum->args, s->mt, s->nt, s->rt, false);
+  s->kind_seconds[0] = NAN;
   for (int kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++) {
     int workers = sum->context->kinds[kind];
-    if (workers > 0) rate += workers / zlg_model_seconds(sum->codelet, sum->args, (zlg_worker_kind)kind);
+    double seconds = workers ? tiles * zlg_model_seconds(sum->codelet, sum->args, (zlg_worker_kind)kind) : NAN;
+    s->kind_seconds[kind] = seconds;
+    if (workers > 0) rate += workers / seconds;
   }
-  return rate > 0 ? tiles / rate : NAN;
+  return rate > 0 ? 1 / rate : NAN;
+}
+
+static double file_bytes(const zlg_matrix *matrix, double bytes) {
+  return matrix && matrix->path ? bytes : 0;
+}
+
+/* What there is most of: seconds of reading and writing files, of moving tiles, of computing. */
+static const char *bound_of(const struct zlg_sum *sum, const struct zlg_sum_shape *s, double m, double n, double r) {
+  double es = (double)zlg_type_size(sum->p->type), d = (double)sum->p->columns;
+  double passes = (double)ceil_div(s->mi, s->group), chunks = (double)s->rc;
+  double disk = file_bytes(sum->p, es * chunks * m * d) + file_bytes(sum->q, es * chunks * passes * n * d) +
+                file_bytes(sum->x, es * passes * n * r) + file_bytes(sum->y, es * m * r);
+  if (disk / NOMINAL_DISK > s->seconds) return "disk";
+  struct unit_costs c = costs_of(sum, s->rt);
+  double mt = (double)s->mt, nt = (double)s->nt;
+  return mt * c.row + nt * c.column > mt * nt * c.pair ? "memory" : "compute";
 }
 
 static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
@@ -178,6 +198,7 @@ static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t 
                         (double)ceil_div(s->mi, s->group) * (double)n * (double)r);
   s->bytes_written = es * (double)m * (double)r;
   s->seconds = predicted_seconds(sum, s);
+  s->bound = bound_of(sum, s, (double)m, (double)n, (double)r);
 }
 
 static bool runs_direct(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, const struct zlg_sum_shape *s) {
@@ -190,7 +211,15 @@ static bool runs_direct(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t
 }
 
 int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *shape) {
-  *shape = (struct zlg_sum_shape){.mt = 1, .nt = 1, .rt = 1, .parts = 1, .group = 1, .row_slots = 1, .column_slots = 1};
+  *shape = (struct zlg_sum_shape){.mt = 1,
+                                  .nt = 1,
+                                  .rt = 1,
+                                  .parts = 1,
+                                  .group = 1,
+                                  .row_slots = 1,
+                                  .column_slots = 1,
+                                  .kind_seconds = {NAN, NAN, NAN, NAN},
+                                  .bound = "memory"};
   if (m == 0 || r == 0) {
     shape->direct = true;
     return ZLG_OK;
