@@ -105,9 +105,12 @@ static void count_tiles(int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s
  * limit says so. */
 static void choose_slots(const struct zlg_sum *sum, struct zlg_sum_shape *s) {
   int64_t workers = max64(sum->context->worker_count, 1), limit = sum->context->memory_limit;
-  s->window = 32 + 16 * workers;
+  /* A chain waits for the worker that has its last task: with unlike workers it takes more chains to keep all busy. */
+  bool devices = sum->context->memory_nodes > 1;
+  s->window = devices ? 128 + 64 * workers : 32 + 16 * workers;
   int64_t row_bytes = max64(row_slot_bytes(sum, s), 1), column_bytes = column_slot_bytes(sum, s);
   s->group = ceil_div(12 * workers, s->parts); /* chains enough that one slow worker holds up no other */
+  if (devices) s->group = max64(s->group, min64(ceil_div(48 * workers, s->parts), limit / 16 / row_bytes));
   bool reread = column_bytes > 0 && s->nj > 1;
   if (reread) s->group = max64(s->group, min64(limit / 4, 64ll << 20) / row_bytes);
   s->group = max64(1, min64(s->group, s->mi));
