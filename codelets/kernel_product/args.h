@@ -89,8 +89,7 @@ static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kerne
   case ZLG_INVERSE_MULTIQUADRIC:
     slots.multiplier += 1, slots.roots = 1, slots.divisions = 1;
     break;
-  case ZLG_RATIONAL_QUADRATIC: /* scale, square, 3 or 7 terms, exponent, alpha; then 2^t of that; 1 is a Cauchy kernel
-                                */
+  case ZLG_RATIONAL_QUADRATIC: /* scale, square, 3 or 7 terms, exponent, alpha; then 2^t; 1 is a Cauchy kernel */
     slots.multiplier += alpha == 1 ? 1 : (f32 ? 7 : 11) + exponential - 1, slots.divisions = 1;
     break;
   case ZLG_CAUCHY:

@@ -424,7 +424,7 @@ ZLG_INLINE void FN(power)(VEC *x, int n, int degree) {
  * beside the multipliers if its results are not waited for: it is done one step ahead (see FN(ahead)). Beside, but not
  * for nothing: on Zen 5 each division or root, of either type and width, keeps the multipliers from two operations, so
  * that the Cauchy kernel in three dimensions has 5 slots of 7. Estimates with a Newton step instead (AVX-512, f32) are
- * slower there: 0.96 times the rate for the Cauchy kernel, 0.9 for the sigmoid and the rational quadratic. */
+ * slower there: 0.96 times the rate for the Cauchy kernel, 0.84 for the sigmoid, 0.9 for the rational quadratic. */
 ZLG_INLINE void FN(kernel_begin)(zlg_kernel_kind kind, const struct FN(constants) * c, VEC *s, int n) {
   const VEC far = OP(zlg_set)(DISTANCE_MAX); /* exp() of it is 0, and its square is finite */
   switch (kind) {
