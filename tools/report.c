@@ -32,16 +32,25 @@ void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, co
          show_bytes((double)machine.memory_limit).s);
   printf("  tiles           %lld x %lld, %lld task%s\n", (long long)cost->tile_rows, (long long)cost->tile_columns,
          (long long)cost->tasks, cost->tasks == 1 ? "" : "s");
-  printf("  predicted       %s on %s\n", show_seconds(cost->seconds).s, workers ? workers : "");
+  printf("  predicted       %s on %s, bound by %s\n", show_seconds(cost->seconds).s, workers ? workers : "",
+         cost->bound);
+  for (zlg_worker_kind kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++)
+    if (isfinite(cost->kind_seconds[kind]))
+      printf("                  %s on one %s worker alone\n", show_seconds(cost->kind_seconds[kind]).s,
+             zlg_worker_kind_name(kind));
   free(workers);
 }
 
 json_t *cost_json(const zlg_cost *cost) {
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "flops", number_json(cost->flops), "work",
+  json_t *kinds = json_object();
+  for (zlg_worker_kind kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++)
+    json_object_set_new(kinds, zlg_worker_kind_name(kind), number_json(cost->kind_seconds[kind]));
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:s}", "flops", number_json(cost->flops), "work",
                    number_json(cost->work), "bytes_read", number_json(cost->bytes_read), "bytes_written",
                    number_json(cost->bytes_written), "memory_bytes", bytes_json(cost->memory_bytes), "seconds",
                    number_json(cost->seconds), "tasks", (json_int_t)cost->tasks, "tile_rows",
-                   (json_int_t)cost->tile_rows, "tile_columns", (json_int_t)cost->tile_columns);
+                   (json_int_t)cost->tile_rows, "tile_columns", (json_int_t)cost->tile_columns, "kind_seconds", kinds,
+                   "bound", cost->bound);
 }
 
 static double share(const zlg_report *report, double work) {
@@ -53,16 +62,17 @@ static struct text moved(int64_t bytes) {
 }
 
 static void print_workers(const zlg_report *report, int width) {
-  const char *const headers[] = {"worker", ">tasks", ">share", ">busy", ">of time", ">in", ">out", NULL};
+  const char *const headers[] = {"worker", ">tasks", ">share", ">predicted", ">busy", ">of time", ">in", ">out", NULL};
   struct table *table = table_new(headers);
   for (int i = 0; i < report->worker_count; i++) {
     const zlg_worker_report *w = &report->workers[i];
     char tasks[24];
     snprintf(tasks, sizeof tasks, "%lld", (long long)w->tasks);
     struct text part = show_percent(share(report, w->work)), busy = show_seconds(w->busy),
+                expected = show_seconds(w->predicted_busy),
                 of_time = show_percent(report->seconds > 0 ? w->busy / report->seconds : 0), in = moved(w->bytes_in),
                 out = moved(w->bytes_out);
-    const char *cells[] = {w->worker.name, tasks, part.s, busy.s, of_time.s, in.s, out.s};
+    const char *cells[] = {w->worker.name, tasks, part.s, expected.s, busy.s, of_time.s, in.s, out.s};
     table_add(table, cells);
   }
   table_print(table, stdout, width);
@@ -93,6 +103,9 @@ void report_print(const zlg_report *report, const char *output) {
   }
   double seconds = report->seconds > 0 ? report->seconds : INFINITY;
   printf("  time      %s (predicted %s)\n", show_seconds(report->seconds).s, show_seconds(report->predicted_seconds).s);
+  if (isfinite(report->bound_seconds))
+    printf("  bound     %s with every worker busy all the time: %s of it reached\n",
+           show_seconds(report->bound_seconds).s, show_percent(report->bound_seconds / seconds).s);
   printf("  work      %s, %s\n", show_count(report->work, unit.s).s, show_count(report->flops, "Flop").s);
   printf("  rate      %s, %s\n", show_count(report->work / seconds, rate).s,
          show_count(report->flops / seconds, "Flop/s").s);
@@ -111,17 +124,19 @@ json_t *report_json(const zlg_report *report) {
   for (int i = 0; i < report->worker_count; i++) {
     const zlg_worker_report *w = &report->workers[i];
     json_t *worker = worker_json(&w->worker);
-    json_object_update_new(worker, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "tasks", (json_int_t)w->tasks, "work",
-                                             number_json(w->work), "share", number_json(share(report, w->work)), "busy",
-                                             number_json(w->busy), "bytes_in", bytes_json(w->bytes_in), "bytes_out",
-                                             bytes_json(w->bytes_out)));
+    json_object_update_new(worker,
+                           json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "tasks", (json_int_t)w->tasks, "work",
+                                     number_json(w->work), "share", number_json(share(report, w->work)),
+                                     "predicted_busy", number_json(w->predicted_busy), "busy", number_json(w->busy),
+                                     "bytes_in", bytes_json(w->bytes_in), "bytes_out", bytes_json(w->bytes_out)));
     json_array_append_new(workers, worker);
   }
-  return json_pack("{s:o, s:o, s:o, s:s?, s:o, s:I, s:I, s:I, s:b, s:I, s:I, s:o, s:o}", "seconds",
-                   number_json(report->seconds), "predicted_seconds", number_json(report->predicted_seconds), "work",
-                   number_json(report->work), "work_unit", report->work_unit, "flops", number_json(report->flops),
-                   "bytes_read", (json_int_t)report->bytes_read, "bytes_written", (json_int_t)report->bytes_written,
-                   "tasks", (json_int_t)report->tasks, "direct", report->direct, "tile_rows",
-                   (json_int_t)report->tile_rows, "tile_columns", (json_int_t)report->tile_columns, "peak_memory_bytes",
-                   number_json(peak_memory()), "workers", workers);
+  return json_pack("{s:o, s:o, s:o, s:o, s:s?, s:o, s:I, s:I, s:I, s:b, s:I, s:I, s:o, s:o}", "seconds",
+                   number_json(report->seconds), "predicted_seconds", number_json(report->predicted_seconds),
+                   "bound_seconds", number_json(report->bound_seconds), "work", number_json(report->work), "work_unit",
+                   report->work_unit, "flops", number_json(report->flops), "bytes_read", (json_int_t)report->bytes_read,
+                   "bytes_written", (json_int_t)report->bytes_written, "tasks", (json_int_t)report->tasks, "direct",
+                   report->direct, "tile_rows", (json_int_t)report->tile_rows, "tile_columns",
+                   (json_int_t)report->tile_columns, "peak_memory_bytes", number_json(peak_memory()), "workers",
+                   workers);
 }

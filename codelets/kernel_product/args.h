@@ -64,8 +64,8 @@ struct zlg_kernel_product_slots {
  * four pipes of which two multiply), the function's multiplications (the exponential: one for its argument, then degree
  * 5 or 11 of its polynomial) and r for the right-hand sides. Other additions, rounding, exponents and bits go to pipes
  * of their own on AMD's cores since Zen. */
-static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kernel_kind kind, double alpha, zlg_type type,
-                                                                       int64_t d, int64_t r) {
+static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kernel_kind kind, double alpha,
+                                                                       zlg_type type, int64_t d, int64_t r) {
   const bool f32 = type == ZLG_F32;
   const double exponential = f32 ? 6 : 12;
   struct zlg_kernel_product_slots slots = {.multiplier = (double)(d + r)};
@@ -89,7 +89,7 @@ static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kerne
   case ZLG_INVERSE_MULTIQUADRIC:
     slots.multiplier += 1, slots.roots = 1, slots.divisions = 1;
     break;
-  case ZLG_RATIONAL_QUADRATIC: /* scale, square, 3 or 7 terms, exponent, alpha; then 2^t of that; 1 is a Cauchy kernel */
+  case ZLG_RATIONAL_QUADRATIC: /* scale, square, 3 or 7 terms, exponent, alpha; then 2^t; 1 is a Cauchy kernel */
     slots.multiplier += alpha == 1 ? 1 : (f32 ? 7 : 11) + exponential - 1, slots.divisions = 1;
     break;
   case ZLG_CAUCHY:
@@ -104,8 +104,8 @@ static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kerne
   case ZLG_POLYNOMIAL: /* of degree 3 */
     slots.multiplier += 3;
     break;
-  case ZLG_SIGMOID: /* argument, scale, 6 or 11 terms of 2^t - 1, its scale */
-    slots.multiplier += f32 ? 9 : 14, slots.divisions = 1;
+  case ZLG_SIGMOID: /* argument, 6 or 11 terms of 2^t - 1, its scale where VSCALEF does not do that beside them */
+    slots.multiplier += (f32 ? 7 : 12) + (zlg_isa_current() == ZLG_ISA_AVX512 ? 0 : 1), slots.divisions = 1;
     break;
   }
   return slots;

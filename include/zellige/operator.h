@@ -48,6 +48,8 @@ typedef struct zlg_cost {
   double seconds;       /* predicted by the performance models, on the context's workers */
   int64_t tasks;
   int64_t tile_rows, tile_columns;
+  double kind_seconds[4]; /* by zlg_worker_kind: all tasks on one worker of that kind; NaN where the context has none */
+  const char *bound;      /* what limits it: "compute", "memory" (of tiles) or "disk" (files at 1 GB/s); static */
 } zlg_cost;
 ZLG_API int zlg_operator_cost(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost);
 

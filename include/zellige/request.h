@@ -30,6 +30,7 @@ typedef struct zlg_worker_report {
   int64_t tasks;
   double work;                 /* units of work done (pairs, for kernel products) */
   double busy;                 /* seconds in tasks of this request */
+  double predicted_busy;       /* what the models, without what this run taught, say of the same tasks */
   int64_t bytes_in, bytes_out; /* moved to and from the worker's memory node while the request ran, -1 unknown (SHARED
                                   mode without StarPU's profiling); 0 for workers in the machine's memory */
 } zlg_worker_report;
@@ -37,6 +38,8 @@ typedef struct zlg_worker_report {
 typedef struct zlg_report {
   double seconds; /* from submission to the end */
   double predicted_seconds;
+  double bound_seconds;  /* the least for the same work at the speeds that the workers had: all busy all the time (area
+                            bound); NaN without tasks */
   double work;           /* total, as in zlg_progress */
   const char *work_unit; /* "pairs" */
   double flops;

@@ -191,20 +191,23 @@ static void add_trace(zlg_request *request, const zlg_trace_entry *entry) {
   request->trace[at] = *entry;
 }
 
-void zlg_request_task_done(zlg_request *request, int id, const char *codelet, double begin, double end, double work) {
+double zlg_request_task_done(zlg_request *request, int id, const char *codelet, double begin, double end, double work,
+                             double predicted) {
   int slots = (int)(sizeof request->context->worker_index / sizeof(int));
   int worker = id >= 0 && id < slots ? request->context->worker_index[id] : -1;
   request->tasks_done++;
   request->work_done += work;
-  if (worker < 0) return;
+  if (worker < 0) return end - begin;
   struct zlg_tally *tally = &request->tallies[worker];
   double from = begin > tally->last_end ? begin : tally->last_end; /* launches of a device overlap */
   if (from < request->begin) from = request->begin;
   tally->tasks++;
   tally->work += work;
   tally->busy += end > from ? end - from : 0;
+  tally->predicted += predicted;
   tally->last_end = end;
   add_trace(request, &(zlg_trace_entry){worker, codelet, from - request->begin, end - request->begin, work});
+  return end - from;
 }
 
 /* ---- public ----------------------------------------------------------------------------------------------------- */
@@ -268,12 +271,29 @@ static int ended(zlg_request *request, const char *what) {
 static void report_worker(const zlg_request *request, int index, zlg_worker_report *report) {
   const struct zlg_tally *tally = &request->tallies[index];
   int node = request->context->workers[index].memory_node;
-  *report = (zlg_worker_report){
-      .worker = request->context->workers[index], .tasks = tally->tasks, .work = tally->work, .busy = tally->busy};
+  *report = (zlg_worker_report){.worker = request->context->workers[index],
+                                .tasks = tally->tasks,
+                                .work = tally->work,
+                                .busy = tally->busy,
+                                .predicted_busy = tally->predicted};
   if (node > 0 && node < 64) {
     report->bytes_in = request->bus_known ? request->bus_in[node] : -1;
     report->bytes_out = request->bus_known ? request->bus_out[node] : -1;
   }
+}
+
+/* The area bound: the same work with every worker busy all the time, each as fast as it was. Workers that did nothing
+ * are as fast as others of their kind; kinds that did nothing have no speed to tell of. */
+static double area_bound(const zlg_request *request) {
+  double work[4] = {0}, busy[4] = {0}, rate = 0;
+  const zlg_context *context = request->context;
+  for (int i = 0; i < context->worker_count; i++) {
+    work[context->workers[i].kind] += request->tallies[i].work;
+    busy[context->workers[i].kind] += request->tallies[i].busy;
+  }
+  for (int kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++)
+    if (busy[kind] > 0) rate += context->kinds[kind] * work[kind] / busy[kind];
+  return rate > 0 ? request->work_done / rate : NAN;
 }
 
 int zlg_request_report(zlg_request *request, zlg_report *report) {
@@ -287,6 +307,7 @@ int zlg_request_report(zlg_request *request, zlg_report *report) {
   report->tasks = request->tasks_done;
   report->worker_count = request->report.direct ? 0 : request->context->worker_count;
   report->workers = request->worker_reports;
+  report->bound_seconds = area_bound(request);
   for (int i = 0; i < report->worker_count; i++) report_worker(request, i, &request->worker_reports[i]);
   pthread_mutex_unlock(&request->lock);
   return ZLG_OK;

@@ -14,7 +14,7 @@
 
 struct zlg_tally { /* one worker's share, under the request's lock */
   int64_t tasks;
-  double work, busy, last_end;
+  double work, busy, predicted, last_end;
 };
 
 struct zlg_request {
@@ -59,7 +59,9 @@ int zlg_request_state(zlg_request *request);
 /* With the lock held: waits until something changed or a tenth of a second passed; calls the progress function (lock
  * released meanwhile) where the driver is the waiting thread. */
 void zlg_request_wait_change(zlg_request *request);
-/* A task ended on StarPU's worker `id`, lock held: counts it. `begin` as the codelet stamped it. */
-void zlg_request_task_done(zlg_request *request, int id, const char *codelet, double begin, double end, double work);
+/* A task ended on StarPU's worker `id`, lock held: counts it. `begin` as the codelet stamped it; `predicted` seconds.
+ * Returns the seconds that it had the worker to itself: launches of a device overlap. */
+double zlg_request_task_done(zlg_request *request, int id, const char *codelet, double begin, double end, double work,
+                             double predicted);
 
 #endif

@@ -194,7 +194,9 @@ static int cost_kernel(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *co
                      .seconds = shape.seconds,
                      .tasks = shape.direct ? 0 : shape.tasks,
                      .tile_rows = shape.mt,
-                     .tile_columns = shape.nt};
+                     .tile_columns = shape.nt,
+                     .bound = shape.bound};
+  memcpy(cost->kind_seconds, shape.kind_seconds, sizeof cost->kind_seconds);
   return ZLG_OK;
 }
 

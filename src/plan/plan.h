@@ -42,6 +42,8 @@ struct zlg_sum_shape {
   int64_t tasks;
   bool direct; /* short enough to run in the calling thread */
   double flops, work, bytes_read, bytes_written, seconds;
+  double kind_seconds[4]; /* as in zlg_cost, and `bound` */
+  const char *bound;
 };
 
 /* Columns of the right-hand side r are an argument: x and y may be missing (NULL) when only a cost is asked for. Writes

@@ -10,7 +10,8 @@
 
 #define NOMINAL_FLOPS 1e11 /* a core with wide vectors */
 #define NOMINAL_BYTES 1e10
-#define TASK_LEAST 3e-3 /* by the nominal rate, 1 ms or more on a fast core: a task costs some 10 microseconds */
+#define NOMINAL_DISK 1e9 /* a solid-state disk, read in order */
+#define TASK_LEAST 3e-3  /* by the nominal rate, 1 ms or more on a fast core: a task costs some 10 microseconds */
 #define TASK_MOST 8e-3
 #define CHAINS 128                      /* independent chains wanted, so that a machine of that many workers is busy */
 #define ACC_MOST (16ll << 20)           /* bytes of one accumulator */
@@ -104,9 +105,12 @@ static void count_tiles(int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s
  * limit says so. */
 static void choose_slots(const struct zlg_sum *sum, struct zlg_sum_shape *s) {
   int64_t workers = max64(sum->context->worker_count, 1), limit = sum->context->memory_limit;
-  s->window = 32 + 16 * workers;
+  /* A chain waits for the worker that has its last task: with unlike workers it takes more chains to keep all busy. */
+  bool devices = sum->context->memory_nodes > 1;
+  s->window = devices ? 128 + 64 * workers : 32 + 16 * workers;
   int64_t row_bytes = max64(row_slot_bytes(sum, s), 1), column_bytes = column_slot_bytes(sum, s);
   s->group = ceil_div(12 * workers, s->parts); /* chains enough that one slow worker holds up no other */
+  if (devices) s->group = max64(s->group, min64(ceil_div(48 * workers, s->parts), limit / 16 / row_bytes));
   bool reread = column_bytes > 0 && s->nj > 1;
   if (reread) s->group = max64(s->group, min64(limit / 4, 64ll << 20) / row_bytes);
   s->group = max64(1, min64(s->group, s->mi));
@@ -156,14 +160,33 @@ static int fit_memory(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r
 }
 
 /* The area bound: every worker busy all the time at its predicted rate. */
-static double predicted_seconds(const struct zlg_sum *sum, const struct zlg_sum_shape *s) {
+static double predicted_seconds(const struct zlg_sum *sum, struct zlg_sum_shape *s) {
   double rate = 0, tiles = (double)s->mi * (double)s->nj * (double)s->rc;
   sum->shape(sum->args, s->mt, s->nt, s->rt, false);
+  s->kind_seconds[0] = NAN;
   for (int kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++) {
     int workers = sum->context->kinds[kind];
-    if (workers > 0) rate += workers / zlg_model_seconds(sum->codelet, sum->args, (zlg_worker_kind)kind);
+    double seconds = workers ? tiles * zlg_model_seconds(sum->codelet, sum->args, (zlg_worker_kind)kind) : NAN;
+    s->kind_seconds[kind] = seconds;
+    if (workers > 0) rate += workers / seconds;
   }
-  return rate > 0 ? tiles / rate : NAN;
+  return rate > 0 ? 1 / rate : NAN;
+}
+
+static double file_bytes(const zlg_matrix *matrix, double bytes) {
+  return matrix && matrix->path ? bytes : 0;
+}
+
+/* What there is most of: seconds of reading and writing files, of moving tiles, of computing. */
+static const char *bound_of(const struct zlg_sum *sum, const struct zlg_sum_shape *s, double m, double n, double r) {
+  double es = (double)zlg_type_size(sum->p->type), d = (double)sum->p->columns;
+  double passes = (double)ceil_div(s->mi, s->group), chunks = (double)s->rc;
+  double disk = file_bytes(sum->p, es * chunks * m * d) + file_bytes(sum->q, es * chunks * passes * n * d) +
+                file_bytes(sum->x, es * passes * n * r) + file_bytes(sum->y, es * m * r);
+  if (disk / NOMINAL_DISK > s->seconds) return "disk";
+  struct unit_costs c = costs_of(sum, s->rt);
+  double mt = (double)s->mt, nt = (double)s->nt;
+  return mt * c.row + nt * c.column > mt * nt * c.pair ? "memory" : "compute";
 }
 
 static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
@@ -178,6 +201,7 @@ static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t 
                         (double)ceil_div(s->mi, s->group) * (double)n * (double)r);
   s->bytes_written = es * (double)m * (double)r;
   s->seconds = predicted_seconds(sum, s);
+  s->bound = bound_of(sum, s, (double)m, (double)n, (double)r);
 }
 
 static bool runs_direct(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, const struct zlg_sum_shape *s) {
@@ -190,7 +214,15 @@ static bool runs_direct(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t
 }
 
 int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *shape) {
-  *shape = (struct zlg_sum_shape){.mt = 1, .nt = 1, .rt = 1, .parts = 1, .group = 1, .row_slots = 1, .column_slots = 1};
+  *shape = (struct zlg_sum_shape){.mt = 1,
+                                  .nt = 1,
+                                  .rt = 1,
+                                  .parts = 1,
+                                  .group = 1,
+                                  .row_slots = 1,
+                                  .column_slots = 1,
+                                  .kind_seconds = {NAN, NAN, NAN, NAN},
+                                  .bound = "memory"};
   if (m == 0 || r == 0) {
     shape->direct = true;
     return ZLG_OK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codelets/common/model.h"
 #include "src/core/memory.h"
 #include "src/plan/graph.h"
 
@@ -35,14 +36,16 @@ static void task_ended(void *argument) {
   const struct zlg_task_head *head = (const struct zlg_task_head *)task->args;
   double end = zlg_clock();
   int id = starpu_worker_get_id();
-  if (head->start > 0)
-    zlg_model_learn(task->codelet, task->args, kind_of_worker(request->context, id), end - head->start);
+  zlg_worker_kind kind = kind_of_worker(request->context, id);
+  double predicted = zlg_model_base(task->codelet, task->args, kind);
   if (head->status != ZLG_OK) {
     zlg_fail(request->context, head->status, "%s: %s", task->codelet->name, zlg_strerror(head->status));
     zlg_request_fail(request, head->status);
   }
   pthread_mutex_lock(&request->lock);
-  zlg_request_task_done(request, id, task->codelet->name, head->start > 0 ? head->start : end, end, task->work);
+  double seconds = zlg_request_task_done(request, id, task->codelet->name, head->start > 0 ? head->start : end, end,
+                                         task->work, predicted);
+  if (head->start > 0) zlg_model_learn(task->codelet, task->args, kind, seconds);
   bool wake = --request->in_flight == 0 || request->in_flight % 4 == 0;
   for (int i = 0; i < ZLG_TASK_TILES; i++)
     if (task->pending[i] && --*task->pending[i] == 0) wake = true;

@@ -24,7 +24,7 @@ void ZLG_ISA_FN(vmath_f32)(enum vmath_function function, float *x, int64_t count
     APPLY(32, float, ZLG_L32, zlg_log2p1_32(&zlg_log2_table32, &v, 1));
     break;
   case VMATH_TANH:
-    APPLY(32, float, ZLG_L32, zlg_tanh_32(&zlg_tanh_table32, &v, 1));
+    APPLY(32, float, ZLG_L32, v *= (float)ZLG_TANH_SCALE; zlg_tanh_32(&zlg_tanh_table32, &v, 1));
     break;
   }
 }
@@ -38,7 +38,7 @@ void ZLG_ISA_FN(vmath_f64)(enum vmath_function function, double *x, int64_t coun
     APPLY(64, double, ZLG_L64, zlg_log2p1_64(&zlg_log2_table64, &v, 1));
     break;
   case VMATH_TANH:
-    APPLY(64, double, ZLG_L64, zlg_tanh_64(&zlg_tanh_table64, &v, 1));
+    APPLY(64, double, ZLG_L64, v *= ZLG_TANH_SCALE; zlg_tanh_64(&zlg_tanh_table64, &v, 1));
     break;
   }
 }
