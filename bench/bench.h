@@ -83,8 +83,10 @@ int bench_compare(const struct bench_settings *settings, struct bench_row *row, 
  * rate: operations on one element a second, by every vector register of the instruction set in use, independent chains.
  * triad: bytes a second of a[i] = b[i] + s c[i], out of caches, the write-allocate counted (4 streams).
  * gemm: multiply-adds a second of OpenBLAS. Negative: no memory. */
-enum bench_operation { BENCH_FMA, BENCH_DIVIDE, BENCH_ROOT };
+enum bench_operation { BENCH_FMA, BENCH_DIVIDE, BENCH_ROOT, BENCH_FMA_BESIDE_DIVIDE, BENCH_FMA_BESIDE_ROOT };
 double bench_rate(enum bench_operation operation, zlg_type type, int threads);
+/* Multiplier slots that one division or root (BENCH_FMA_BESIDE_…) takes, beside its time in the divider: measured. */
+double bench_issue_slots(enum bench_operation operation, zlg_type type);
 double bench_triad_rate(int threads);
 double bench_gemm_rate(zlg_type type, int threads);
 const char *bench_gemm_kernel(void);

@@ -91,13 +91,22 @@ static int trial_open(struct kernel_trial *trial, const struct kernel_shape *sha
   return 0;
 }
 
+/* What divisions and roots take from the multipliers, measured once a row. */
+static void add_issue(struct kernel_trial *trial) {
+  zlg_type type = trial->product.type;
+  if (trial->slots.divisions > 0)
+    trial->slots.multiplier += trial->slots.divisions * bench_issue_slots(BENCH_FMA_BESIDE_DIVIDE, type);
+  if (trial->slots.roots > 0)
+    trial->slots.multiplier += trial->slots.roots * bench_issue_slots(BENCH_FMA_BESIDE_ROOT, type);
+}
+
 static void note_shape(struct kernel_trial *trial, struct bench_row *row) {
   const struct bench_product *product = &trial->product;
   zlg_cost cost;
   bench_note(row, "m=%lld n=%lld", (long long)product->m, (long long)product->n);
   if (zlg_operator_cost(product->K, ZLG_NOTRANS, product->kernel.r, &cost) == ZLG_OK)
     bench_note(row, "tiles %lld x %lld", (long long)cost.tile_rows, (long long)cost.tile_columns);
-  bench_note(row, "%.4g slots", trial->slots.multiplier);
+  bench_note(row, "%.3g slots", trial->slots.multiplier);
   if (trial->slots.divisions + trial->slots.roots > 0)
     bench_note(row, "%g divisions or roots", trial->slots.divisions + trial->slots.roots);
 }
@@ -112,6 +121,7 @@ static int run_kernel(const struct bench_case *self, const struct bench_settings
   row->unit = "Mpair/s";
   trial.context = bench_context(settings->workers, row);
   if (!trial.context || trial_open(&trial, shape, row->type)) goto cleanup;
+  add_issue(&trial);
   snprintf(problem, sizeof problem, "kernel %s %s %d %d %lld %lld", shape->peer, zlg_type_name(row->type),
            (int)shape->kernel.d, (int)shape->kernel.r, (long long)shape->m, (long long)trial.product.n);
   int peers = bench_peers(settings, problem, others), count = peers;

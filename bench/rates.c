@@ -34,21 +34,53 @@ extern char *openblas_get_corename(void);
     for (int lane = 0; lane < LANES; lane++) total += (double)sum[lane];                                               \
     return total;                                                                                                      \
   }
+/* Two divisions or roots a round beside 4 KEPT multiply-adds, too few to keep the divider busy: what they cost more
+ * than the multiply-adds alone is what they take from the multipliers' issue. The round counts as its multiply-adds. */
+#define MIXED_LOOP(NAME, TYPE, BYTES, CHAINS, ATTRIBUTE, STEP)                                                         \
+  ATTRIBUTE static double NAME(int64_t rounds) {                                                                       \
+    typedef TYPE vector __attribute__((vector_size(BYTES)));                                                           \
+    enum { LANES = BYTES / sizeof(TYPE), KEPT = CHAINS - 4 };                                                          \
+    vector chain[KEPT], slow[2], p = (vector){0} + (TYPE)0.999, q = (vector){0} + (TYPE)0.0013, sum = {0};             \
+    __asm__("" : "+m"(p), "+m"(q));                                                                                    \
+    _Pragma("GCC unroll 32") for (int k = 0; k < KEPT; k++) chain[k] = (vector){0} + (TYPE)(k + 1);                    \
+    slow[0] = q, slow[1] = p;                                                                                          \
+    for (int64_t t = 0; t < rounds; t++) {                                                                             \
+      _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {                                                   \
+        slow[half] = STEP(slow[half], p, q);                                                                           \
+        _Pragma("GCC unroll 32") for (int k = 0; k < KEPT; k++) chain[k] = STEP_FMA(chain[k], p, q);                   \
+        _Pragma("GCC unroll 32") for (int k = 0; k < KEPT; k++) chain[k] = STEP_FMA(chain[k], p, q);                   \
+      }                                                                                                                \
+    }                                                                                                                  \
+    _Pragma("GCC unroll 32") for (int k = 0; k < KEPT; k++) sum += chain[k];                                           \
+    sum += slow[0] + slow[1];                                                                                          \
+    double total = 0;                                                                                                  \
+    for (int lane = 0; lane < LANES; lane++) total += (double)sum[lane];                                               \
+    return total;                                                                                                      \
+  }
 #define STEP_FMA(x, p, q) ((x) * (p) + (q))
 #define STEP_DIVIDE(x, p, q) ((p) / ((x) + (q)))
 
-/* The three operations for both types of one instruction set; the rows of the table below in the order of the enums. */
+/* The operations for both types of one instruction set; the rows of the table below in the order of the enums. */
 #define RATE_LOOPS(ISA, BYTES, CHAINS, ATTRIBUTE, ROOT32, ROOT64)                                                      \
   RATE_LOOP(fma_f32_##ISA, float, BYTES, CHAINS, ATTRIBUTE, STEP_FMA)                                                  \
   RATE_LOOP(fma_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, STEP_FMA)                                                 \
   RATE_LOOP(divide_f32_##ISA, float, BYTES, CHAINS, ATTRIBUTE, STEP_DIVIDE)                                            \
   RATE_LOOP(divide_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, STEP_DIVIDE)                                           \
   RATE_LOOP(root_f32_##ISA, float, BYTES, CHAINS, ATTRIBUTE, ROOT32)                                                   \
-  RATE_LOOP(root_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, ROOT64)
+  RATE_LOOP(root_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, ROOT64)                                                  \
+  MIXED_LOOP(mixed_divide_f32_##ISA, float, BYTES, CHAINS, ATTRIBUTE, STEP_DIVIDE)                                     \
+  MIXED_LOOP(mixed_divide_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, STEP_DIVIDE)                                    \
+  MIXED_LOOP(mixed_root_f32_##ISA, float, BYTES, CHAINS, ATTRIBUTE, ROOT32)                                            \
+  MIXED_LOOP(mixed_root_f64_##ISA, double, BYTES, CHAINS, ATTRIBUTE, ROOT64)
 #define RATE_ROW(ISA, BYTES, CHAINS)                                                                                   \
   {                                                                                                                    \
-    .bytes = BYTES * CHAINS,                                                                                           \
-    .run = {{fma_f32_##ISA, fma_f64_##ISA}, {divide_f32_##ISA, divide_f64_##ISA}, {root_f32_##ISA, root_f64_##ISA}},   \
+    .bytes = BYTES * CHAINS, .mixed_fma = 4 * (CHAINS - 4),                                                            \
+    .run = {{fma_f32_##ISA, fma_f64_##ISA},                                                                            \
+            {divide_f32_##ISA, divide_f64_##ISA},                                                                      \
+            {root_f32_##ISA, root_f64_##ISA},                                                                          \
+            {mixed_divide_f32_##ISA, mixed_divide_f64_##ISA},                                                          \
+            {mixed_root_f32_##ISA, mixed_root_f64_##ISA}},                                                             \
+    .vector = BYTES,                                                                                                   \
   }
 
 #if defined(__x86_64__)
@@ -69,8 +101,9 @@ RATE_LOOPS(baseline, 16, 12, , ROOT32_LANES, ROOT64_LANES)
 #endif
 
 struct rate_loops {
-  int bytes; /* that one round of each loop works on */
-  double (*run[3][2])(int64_t rounds);
+  int bytes;             /* that one round of each unmixed loop works on */
+  int mixed_fma, vector; /* multiply-adds of a round of the mixed ones, bytes of each */
+  double (*run[5][2])(int64_t rounds);
 };
 static const struct rate_loops all_rate_loops[] = {
     [ZLG_ISA_BASELINE] = RATE_ROW(baseline, 16, 12),
@@ -140,7 +173,7 @@ static volatile double sink;
 static double operation_work(const struct gang *gang, int rank) {
   const struct rate_loops *loops = &all_rate_loops[zlg_isa_current()];
   double (*run)(int64_t) = loops->run[gang->operation][gang->type == ZLG_F64];
-  const int64_t rounds = gang->operation == BENCH_FMA ? 50000 : 5000;
+  const int64_t rounds = gang->operation == BENCH_DIVIDE || gang->operation == BENCH_ROOT ? 5000 : 50000;
   int64_t done = 0;
   double start = thread_seconds(), sum = 0;
   while (thread_seconds() - start < 0.01) {
@@ -148,7 +181,18 @@ static double operation_work(const struct gang *gang, int rank) {
     done += rounds;
   }
   if (rank == 0) sink = sum;
-  return (double)done * loops->bytes / (double)zlg_type_size(gang->type);
+  bool mixed = gang->operation == BENCH_FMA_BESIDE_DIVIDE || gang->operation == BENCH_FMA_BESIDE_ROOT;
+  return (double)done * (mixed ? loops->mixed_fma * loops->vector : loops->bytes) / (double)zlg_type_size(gang->type);
+}
+
+double bench_issue_slots(enum bench_operation operation, zlg_type type) {
+  const int fma = all_rate_loops[zlg_isa_current()].mixed_fma;
+  double alone = 0, beside = 0; /* the least disturbed of a few measurements */
+  for (int k = 0; k < 3; k++) {
+    alone = fmax(alone, bench_rate(BENCH_FMA, type, 1));
+    beside = fmax(beside, bench_rate(operation, type, 1));
+  }
+  return alone > 0 && beside > 0 ? fmax(0, fma * (alone / beside - 1) / 2) : 0;
 }
 
 double bench_rate(enum bench_operation operation, zlg_type type, int threads) {
