@@ -14,21 +14,40 @@
 #define TOLD_FAILURES 10
 static int failures_in_case;
 
+/* By enum zlg_test_mode. */
+static const struct {
+  const char *name;
+  int cpu, opencl, cuda; /* workers */
+} modes[] = {{"cpu", 2, 0, 0},  {"opencl", 1, 1, 0}, {"opencl3", 1, 3, 0},
+             {"cuda", 1, 0, 1}, {"cuda3", 1, 0, 3},  {"cuda8", 1, 0, 8}};
+
 enum zlg_test_mode zlg_test_mode(void) {
   const char *mode = getenv("ZLG_TEST_MODE");
-  if (mode == NULL || strcmp(mode, "cpu") == 0) return ZLG_TEST_CPU;
-  if (strcmp(mode, "opencl") == 0) return ZLG_TEST_OPENCL;
-  if (strcmp(mode, "opencl3") == 0) return ZLG_TEST_OPENCL3;
-  fprintf(stderr, "ZLG_TEST_MODE=%s; expected cpu, opencl or opencl3\n", mode);
+  if (mode == NULL) return ZLG_TEST_CPU;
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+    if (strcmp(mode, modes[i].name) == 0) return (enum zlg_test_mode)i;
+  fprintf(stderr, "ZLG_TEST_MODE=%s; expected cpu, opencl, opencl3, cuda, cuda3 or cuda8\n", mode);
   exit(1);
 }
 
 int zlg_test_cpu_workers(void) {
-  return zlg_test_mode() == ZLG_TEST_CPU ? 2 : 1;
+  return modes[zlg_test_mode()].cpu;
 }
 
 int zlg_test_opencl_workers(void) {
-  return zlg_test_mode() == ZLG_TEST_CPU ? 0 : zlg_test_mode() == ZLG_TEST_OPENCL ? 1 : 3;
+  return modes[zlg_test_mode()].opencl;
+}
+
+int zlg_test_cuda_workers(void) {
+  return modes[zlg_test_mode()].cuda;
+}
+
+int zlg_test_device_workers(void) {
+  return zlg_test_opencl_workers() + zlg_test_cuda_workers();
+}
+
+zlg_worker_kind zlg_test_device_kind(void) {
+  return zlg_test_cuda_workers() > 0 ? ZLG_WORKER_CUDA : ZLG_WORKER_OPENCL;
 }
 
 void zlg_test_skip(const char *reason, ...) {

@@ -12,13 +12,20 @@
 
 /* The workers a test runs on, from ZLG_TEST_MODE (tests/run-test sets it; unset: cpu). */
 enum zlg_test_mode {
-  ZLG_TEST_CPU,    /* 2 CPU workers */
-  ZLG_TEST_OPENCL, /* 1 CPU worker, 1 OpenCL device (PoCL) */
-  ZLG_TEST_OPENCL3 /* 1 CPU worker, 3 OpenCL devices (PoCL) */
+  ZLG_TEST_CPU,     /* 2 CPU workers */
+  ZLG_TEST_OPENCL,  /* 1 CPU worker, 1 OpenCL device (PoCL) */
+  ZLG_TEST_OPENCL3, /* 1 CPU worker, 3 OpenCL devices (PoCL) */
+  ZLG_TEST_CUDA,    /* 1 CPU worker, 1 pretended card (tests/cuda/standin) */
+  ZLG_TEST_CUDA3,   /* 1 CPU worker, 3 pretended cards */
+  ZLG_TEST_CUDA8    /* 1 CPU worker, 8 pretended cards */
 };
 enum zlg_test_mode zlg_test_mode(void);
 int zlg_test_cpu_workers(void);
 int zlg_test_opencl_workers(void);
+int zlg_test_cuda_workers(void);
+/* A mode has devices of one kind at most: their number and kind. */
+int zlg_test_device_workers(void);
+zlg_worker_kind zlg_test_device_kind(void);
 
 /* Context options for the mode: OWN, the workers above and no others, a scheduler that uses every one of them. */
 void zlg_test_context_options(zlg_context_options *options);

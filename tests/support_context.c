@@ -9,7 +9,7 @@ void zlg_test_context_options(zlg_context_options *options) {
   options->mode = ZLG_RUNTIME_OWN;
   options->cpu_workers = zlg_test_cpu_workers();
   options->opencl_workers = zlg_test_opencl_workers();
-  options->cuda_workers = 0;
+  options->cuda_workers = zlg_test_cuda_workers();
   options->bind_workers = 0;
   /* dmda may rightly leave a slow device idle; a test of it wants every worker to compute. */
   options->scheduler = "lws";

@@ -254,6 +254,6 @@ void zlg_test_product(zlg_context *context, const zlg_kernel_spec *spec, struct 
 }
 
 void zlg_test_devices_ran_tasks(void) {
-  zlg_check(zlg_test_opencl_workers() == 0 || zlg_test_tasks[ZLG_WORKER_OPENCL] > 0,
-            "the OpenCL workers of this mode ran no task", __FILE__, __LINE__);
+  zlg_check(zlg_test_device_workers() == 0 || zlg_test_tasks[zlg_test_device_kind()] > 0,
+            "the devices of this mode ran no task", __FILE__, __LINE__);
 }

@@ -9,7 +9,7 @@ void zlg_test_starpu_conf(struct starpu_conf *conf) {
   conf->precedence_over_environment_variables = 1;
   conf->ncpus = zlg_test_cpu_workers();
   conf->nopencl = zlg_test_opencl_workers();
-  conf->ncuda = 0;
+  conf->ncuda = zlg_test_cuda_workers();
 #ifdef HAVE_STRUCT_STARPU_CONF_CATCH_SIGNALS
   conf->catch_signals = 0;
 #endif
@@ -23,10 +23,11 @@ void zlg_test_starpu_init(void) {
     fprintf(stderr, "starpu_init returned %d\n", status);
     exit(1);
   }
-  unsigned cpus = starpu_cpu_worker_get_count(), devices = starpu_opencl_worker_get_count();
-  if (cpus != (unsigned)zlg_test_cpu_workers() || devices != (unsigned)zlg_test_opencl_workers()) {
-    fprintf(stderr, "this mode wants %d CPU and %d OpenCL workers and StarPU gave %u and %u\n", zlg_test_cpu_workers(),
-            zlg_test_opencl_workers(), cpus, devices);
+  unsigned cpus = starpu_cpu_worker_get_count(),
+           devices = starpu_opencl_worker_get_count() + starpu_cuda_worker_get_count();
+  if (cpus != (unsigned)zlg_test_cpu_workers() || devices != (unsigned)zlg_test_device_workers()) {
+    fprintf(stderr, "this mode wants %d CPU and %d device workers and StarPU gave %u and %u\n", zlg_test_cpu_workers(),
+            zlg_test_device_workers(), cpus, devices);
     exit(1);
   }
 }

@@ -15,6 +15,7 @@
 #pragma GCC diagnostic ignored "-Wstrict-prototypes"
 #pragma GCC diagnostic ignored "-Wshadow"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* CUDA's, which they include */
 #include <starpu.h>
 #pragma GCC diagnostic pop
 

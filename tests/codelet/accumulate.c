@@ -132,9 +132,10 @@ static void check_gaps(const struct sum *s) {
 
 static void check_sum(const struct setting *set) {
   struct sum s = make(set);
-  const int devices = zlg_test_opencl_workers();
+  const int devices = zlg_test_device_workers();
   for (int i = 0; i <= devices; i++) {
-    int worker = i < devices ? zlg_test_starpu_worker(ZLG_WORKER_OPENCL, i) : zlg_test_starpu_worker(ZLG_WORKER_CPU, 0);
+    int worker =
+        i < devices ? zlg_test_starpu_worker(zlg_test_device_kind(), i) : zlg_test_starpu_worker(ZLG_WORKER_CPU, 0);
     run_on(&s, worker);
     check_against_reference(&s);
     check_gaps(&s);

@@ -139,7 +139,8 @@ static int check_pointer(struct stream *stream, const struct function *function,
               device->card);
     return CUDA_ERROR_ILLEGAL_ADDRESS;
   }
-  order_access(stream, found, address - found->base, found->bytes, !function->argument[index].constant, function->name);
+  const struct extent rest = {.low = address - found->base, .high = found->bytes};
+  order_access(stream, found, &rest, !function->argument[index].constant, function->name);
   *place = device ? memory_backing(address) : (void *)address;
   return CUDA_SUCCESS;
 }
@@ -147,7 +148,7 @@ static int check_pointer(struct stream *stream, const struct function *function,
 void kernel_run(struct operation *operation) {
   struct kernel_call *call = operation->call;
   cl_int error;
-  cl_command_queue queue = clCreateCommandQueue(pocl.context, pocl.device, 0, &error);
+  cl_command_queue queue = clCreateCommandQueueWithProperties(pocl.context, pocl.device, NULL, &error);
   cl_kernel kernel = clCreateKernel(call->function->module->program, call->function->name, &error);
   for (int i = 0; i < call->function->arguments && error == CL_SUCCESS; i++) {
     const struct argument *argument = &call->function->argument[i];

@@ -256,12 +256,15 @@ EXPORT cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attrib
 
 /* Where an end of a copy really is; a device address must be that of a live allocation that holds all of it, on this
  * card or on one that may be reached. */
-static int resolve(struct stream *stream, uintptr_t address, size_t span, bool write, bool any_card, const char *what,
-                   uintptr_t *place) {
+static int resolve(struct stream *stream, uintptr_t address, size_t pitch, size_t width, size_t height, bool write,
+                   bool any_card, const char *what, uintptr_t *place) {
+  const size_t span = (height - 1) * pitch + width;
   struct allocation *device = memory_find(address);
+  struct allocation *host = device ? NULL : host_find(address), *found = device ? device : host;
+  const size_t low = found ? address - found->base : 0;
+  const struct extent extent = {low, low + span, height > 1 && pitch > width ? pitch : 0, width};
   if (!device) {
-    struct allocation *host = host_find(address);
-    if (host) order_access(stream, host, address - host->base, address - host->base + span, write, what);
+    if (host) order_access(stream, host, &extent, write, what);
     *place = address;
     return cudaSuccess;
   }
@@ -273,7 +276,7 @@ static int resolve(struct stream *stream, uintptr_t address, size_t span, bool w
     violation("wrong-card", "%s on a stream of card %d of memory of card %d", what, stream->card, device->card);
     return cudaErrorIllegalAddress;
   }
-  order_access(stream, device, address - device->base, address - device->base + span, write, what);
+  order_access(stream, device, &extent, write, what);
   *place = (uintptr_t)memory_backing(address);
   return cudaSuccess;
 }
@@ -297,10 +300,9 @@ static int copy(void *stream_handle, void *to, size_t to_pitch, const void *from
   struct operation *operation = calloc(1, sizeof *operation);
   *operation = (struct operation){
       .run = run_copy, .what = what, .to_pitch = to_pitch, .from_pitch = from_pitch, .width = width, .height = height};
-  error = resolve(stream, (uintptr_t)to, (height - 1) * to_pitch + width, true, any_card, what, &operation->to);
+  error = resolve(stream, (uintptr_t)to, to_pitch, width, height, true, any_card, what, &operation->to);
   if (!error)
-    error =
-        resolve(stream, (uintptr_t)from, (height - 1) * from_pitch + width, false, any_card, what, &operation->from);
+    error = resolve(stream, (uintptr_t)from, from_pitch, width, height, false, any_card, what, &operation->from);
   if (error) {
     free(operation);
     card_error_set(stream->card, error == cudaErrorIllegalAddress ? error : cudaSuccess);
@@ -373,7 +375,7 @@ static int set(void *to, int value, size_t bytes, void *handle) {
   if (!stream) return error;
   struct operation *operation = calloc(1, sizeof *operation);
   *operation = (struct operation){.run = run_set, .what = "fill", .bytes = bytes, .value = value};
-  error = resolve(stream, (uintptr_t)to, bytes, true, false, "fill", &operation->to);
+  error = resolve(stream, (uintptr_t)to, bytes, bytes, 1, true, false, "fill", &operation->to);
   if (error) {
     free(operation);
     return error;

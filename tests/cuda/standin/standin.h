@@ -30,7 +30,8 @@ void violation(const char *word, const char *format, ...) __attribute__((format(
 /* An access that was made or is to be made: by which operation of which stream. */
 struct access {
   struct access *next;
-  size_t low, high; /* bytes of the allocation */
+  size_t low, high;    /* bytes of the allocation */
+  size_t pitch, width; /* lines of `width` bytes, one every `pitch`; 0: all of it */
   bool write;
   int stream;
   uint64_t sequence;
@@ -93,7 +94,7 @@ struct operation {
 };
 struct stream {
   int id, card;
-  bool blocking, used;
+  bool blocking, dead;
   pthread_t thread;
   bool started, stop;
   pthread_mutex_t lock;
@@ -124,7 +125,10 @@ bool event_done(struct event *event);
 void event_wait(struct event *event);
 void stream_wait_event(struct stream *stream, struct event *event);
 /* Checks the access of the stream's next operation against those before, and keeps it. Called at submission. */
-void order_access(struct stream *stream, struct allocation *allocation, size_t low, size_t high, bool write,
+struct extent {
+  size_t low, high, pitch, width; /* as in struct access */
+};
+void order_access(struct stream *stream, struct allocation *allocation, const struct extent *extent, bool write,
                   const char *what);
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */

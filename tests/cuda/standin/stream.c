@@ -22,22 +22,30 @@ static void join(uint64_t *into, const uint64_t *from) {
     if (from[i] > into[i]) into[i] = from[i];
 }
 
-struct stream *stream_new(int card, bool blocking) {
-  struct stream *made = calloc(1, sizeof *made);
-  pthread_mutex_lock(&order);
+/* A destroyed stream's place is taken again, with its numbering: what it did stays ordered before what is new. */
+static struct stream *take_place(void) {
+  for (int i = 0; i < stream_count; i++)
+    if (streams[i]->dead) return streams[i];
   if (stream_count == STREAMS_MOST) {
     fprintf(stderr, "stand-in: more than %d streams\n", STREAMS_MOST);
     _exit(99);
   }
+  struct stream *made = calloc(1, sizeof *made);
   made->id = stream_count;
-  streams[stream_count++] = made;
-  pthread_mutex_unlock(&order);
-  made->card = card;
-  made->blocking = blocking;
-  const char *seed = getenv("ZLG_CARD_SEED");
-  made->seed = (unsigned)(made->id * 7919 + (seed ? atoi(seed) : 1));
   pthread_mutex_init(&made->lock, NULL);
   pthread_cond_init(&made->changed, NULL);
+  return streams[stream_count++] = made;
+}
+
+struct stream *stream_new(int card, bool blocking) {
+  const char *seed = getenv("ZLG_CARD_SEED");
+  pthread_mutex_lock(&order);
+  struct stream *made = take_place();
+  made->dead = made->stop = false;
+  made->card = card;
+  made->blocking = blocking;
+  made->seed = (unsigned)(made->id * 7919 + (seed ? atoi(seed) : 1));
+  pthread_mutex_unlock(&order);
   return made;
 }
 
@@ -59,7 +67,7 @@ struct stream *stream_of(void *handle, int *error) {
   if ((uintptr_t)handle <= 2) return default_stream(current_card());
   pthread_mutex_lock(&order);
   for (int i = 0; i < stream_count; i++)
-    if (streams[i] == handle) {
+    if (streams[i] == handle && !streams[i]->dead) {
       pthread_mutex_unlock(&order);
       return handle;
     }
@@ -108,6 +116,9 @@ void stream_destroy(struct stream *stream) {
   pthread_mutex_unlock(&stream->lock);
   if (stream->started) pthread_join(stream->thread, NULL);
   stream->started = false;
+  pthread_mutex_lock(&order);
+  stream->dead = true;
+  pthread_mutex_unlock(&order);
 }
 
 static void submit_alone(struct stream *stream, struct operation *operation) {
@@ -270,29 +281,52 @@ static void forget_covered(struct allocation *allocation, size_t low, size_t hig
   }
 }
 
-void order_access(struct stream *stream, struct allocation *allocation, size_t low, size_t high, bool write,
+/* The same access by the same stream again: the later one stands for both. */
+static void keep_access(struct stream *stream, struct allocation *allocation, const struct access *mine) {
+  struct access *kept = allocation->accesses;
+  while (kept && !(kept->stream == mine->stream && kept->write == mine->write && kept->low == mine->low &&
+                   kept->high == mine->high && kept->pitch == mine->pitch && kept->width == mine->width))
+    kept = kept->next;
+  if (!kept) {
+    kept = calloc(1, sizeof *kept);
+    *kept = *mine;
+    kept->next = allocation->accesses;
+    allocation->accesses = kept;
+  }
+  kept->sequence = stream->submitted + 1;
+  kept->what = mine->what;
+}
+
+/* Two blocks of columns of one matrix, whose lines take turns in memory. */
+static bool side_by_side(const struct access *a, const struct access *b) {
+  if (!a->pitch || a->pitch != b->pitch) return false;
+  size_t left = a->low % a->pitch, right = b->low % b->pitch;
+  if (left + a->width > a->pitch || right + b->width > b->pitch) return false;
+  return left + a->width <= right || right + b->width <= left;
+}
+
+void order_access(struct stream *stream, struct allocation *allocation, const struct extent *extent, bool write,
                   const char *what) {
+  const struct access mine = {.low = extent->low,
+                              .high = extent->high,
+                              .pitch = extent->pitch,
+                              .width = extent->width,
+                              .write = write,
+                              .stream = stream->id,
+                              .what = what};
   order_with_default(stream);
   pthread_mutex_lock(&order);
   join(stream->clock, host_clock);
   bool ordered = true;
   for (struct access *old = allocation->accesses; old; old = old->next) {
-    bool conflict = old->low < high && low < old->high && (write || old->write);
+    bool conflict = old->low < mine.high && mine.low < old->high && (write || old->write) && !side_by_side(old, &mine);
     if (!conflict || old->stream == stream->id || stream->clock[old->stream] >= old->sequence) continue;
     ordered = false;
     violation("unordered", "%s on stream %d of card %d (%s) and %s on stream %d (%s) meet in one allocation of %s %d",
               what, stream->id, stream->card, write ? "writes" : "reads", old->what, old->stream,
               old->write ? "writes" : "reads", allocation->card < 0 ? "the host" : "card", allocation->card);
   }
-  if (write && ordered) forget_covered(allocation, low, high);
-  for (struct access *old = allocation->accesses; old && !write; old = old->next)
-    if (!old->write && old->stream == stream->id && old->low == low && old->high == high) {
-      old->sequence = stream->submitted + 1; /* the same reading again: the later one stands for both */
-      pthread_mutex_unlock(&order);
-      return;
-    }
-  struct access *mine = calloc(1, sizeof *mine);
-  *mine = (struct access){allocation->accesses, low, high, write, stream->id, stream->submitted + 1, what};
-  allocation->accesses = mine;
+  if (write && ordered && !mine.pitch) forget_covered(allocation, mine.low, mine.high);
+  keep_access(stream, allocation, &mine);
   pthread_mutex_unlock(&order);
 }
