@@ -131,8 +131,8 @@ static void tasks_are_submitted_in_a_window(void) {
   ZLG_CHECK_OK(zlg_test_apply(A, ZLG_NOTRANS, 1, B, 0, Y), context);
   atomic_store(&stop, 1);
   pthread_join(thread, NULL);
-  /* StarPU counts a task a little longer than we do: one more a worker. */
-  int window = 32 + 16 * zlg_context_worker_count(context), more = zlg_context_worker_count(context);
+  /* StarPU counts a task a little longer than we do, one more a worker, and the work of unregistering a tile as well. */
+  int window = 32 + 16 * zlg_context_worker_count(context), more = 2 * zlg_context_worker_count(context);
   printf("%d tasks at most\n", atomic_load(&most_submitted));
   CHECK(atomic_load(&most_submitted) > 0 && atomic_load(&most_submitted) <= window + more);
   CHECK(zlg_test_array_get(&y, 0, 0) == 4000 && zlg_test_array_get(&y, 3999, 0) == 4000);
