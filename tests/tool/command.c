@@ -499,7 +499,10 @@ int main(int argc, char **argv) {
   snprintf(program, sizeof program, "%s/tools/zellige", build);
   free(directory);
   signal(SIGPIPE, SIG_DFL);
-  signal(SIGINT, SIG_DFL); /* a shell's background jobs start with it ignored */
+  /* A shell's background jobs start with the interrupt ignored, those of nohup with the hangup. */
+  signal(SIGINT, SIG_DFL);
+  signal(SIGHUP, SIG_DFL);
+  signal(SIGTERM, SIG_DFL);
   make_inputs();
   return zlg_test_main(argc, argv, zlg_test_mode() == ZLG_TEST_CPU ? cases : device_cases);
 }
