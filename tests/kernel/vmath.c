@@ -2,6 +2,7 @@
  * samples of their whole domain, the largest seen printed, and the values at its ends. */
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,11 @@ static void sweep_f64(enum vmath_function function, double low, double high, dou
 
 /* What the header of simd.h promises. */
 static void exp2_body(void) {
-  /* Without FMA every product is rounded too. */
-  sweep_f32(VMATH_EXP2, -0.0f, -140, 997, zlg_isa_current() == ZLG_ISA_BASELINE ? 2.5 : 2);
+  /* Without FMA, in the baseline set and where the compiler forms none (sanitizer builds), every product is rounded
+   * too. */
+  const char *sanitized = getenv("ZLG_SANITIZE");
+  bool fused = zlg_isa_current() != ZLG_ISA_BASELINE && !(sanitized && *sanitized);
+  sweep_f32(VMATH_EXP2, -0.0f, -140, 997, fused ? 2 : 2.5);
   sweep_f64(VMATH_EXP2, -0x1p-60, -1080, 2);
 }
 static void log2p1_body(void) {
