@@ -340,7 +340,7 @@ static int load_text(const char *path, char *text, size_t space, size_t *length,
 
 int zlg_model_read(const char *path, struct zlg_model *model, char *message, size_t message_bytes) {
   char text[ZLG_MODEL_FILE_BYTES];
-  size_t length, rest;
+  size_t length = 0, rest = 0;
   *model = (struct zlg_model){.curve_count = 0};
   const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path, *dot = strchr(name, '.');
   int status = load_text(path, text, sizeof text, &length, message, message_bytes);
