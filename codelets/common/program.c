@@ -106,10 +106,16 @@ void zlg_program_fail(struct zlg_program *program, const char *words, int code) 
              program->name, *words ? ": " : "", words);
 }
 
-static void free_program(struct zlg_program *program) {
+static void unload(struct zlg_program *program) {
   const struct zlg_backend *backend = program->device->backend;
   for (int i = 0; i < program->kernel_count; i++) backend->release_kernel(program->kernels[i].kernel);
   if (program->module) backend->unload(program);
+  program->kernel_count = 0;
+  program->module = NULL;
+}
+
+static void free_program(struct zlg_program *program) {
+  unload(program);
   pthread_mutex_destroy(&program->build);
   zlg_free(program->failure);
   zlg_free(program->options);
@@ -195,6 +201,19 @@ struct zlg_device *zlg_program_device(const struct zlg_program *program) {
   return program->device;
 }
 
+/* Under the program's own lock. What the disk gave may load and yet lack a kernel: then it is compiled after all. */
+static int attempt(const struct zlg_trial *trial, const void *args, struct zlg_program *program) {
+  const struct zlg_backend *backend = program->device->backend;
+  if (program->tried || !backend->attempt) return ZLG_OK;
+  int status = backend->attempt(trial, args, program);
+  if (status == ZLG_OK || !program->stored) return status;
+  unload(program);
+  program->stored = false;
+  if (backend->compile(program)) return backend->attempt(trial, args, program);
+  program->state = ZLG_BUILD_FAILED;
+  return ZLG_EDEVICE;
+}
+
 static int prepare_worker(const struct zlg_trial *trial, const void *args, int worker, char *message, size_t bytes) {
   char options[1024];
   struct zlg_program *program;
@@ -209,7 +228,7 @@ static int prepare_worker(const struct zlg_trial *trial, const void *args, int w
   int status = zlg_device_program(device, trial->name, options, &program, message, bytes);
   if (status != ZLG_OK) return status;
   pthread_mutex_lock(&program->build);
-  if (!program->tried && backend->attempt) status = backend->attempt(trial, args, program);
+  status = attempt(trial, args, program);
   program->tried = status == ZLG_OK;
   if (program->tried) store(program);
   pthread_mutex_unlock(&program->build);

@@ -173,16 +173,30 @@ static double predicted_seconds(const struct zlg_sum *sum, struct zlg_sum_shape 
   return rate > 0 ? 1 / rate : NAN;
 }
 
+/* Bytes read of each operand. Tiles of columns that have a slot of their own are read once and stay; the others are
+ * read in every pass, and in every turn of right-hand sides. */
+struct traffic {
+  double p, q, x;
+};
+
+static struct traffic traffic_of(const struct zlg_sum *sum, const struct zlg_sum_shape *s, int64_t m, int64_t n,
+                                 int64_t r) {
+  double es = (double)zlg_type_size(sum->p->type), d = (double)sum->p->columns;
+  int64_t passes = ceil_div(s->mi, s->group), stay = s->nj <= s->column_slots ? s->nj : 2 * s->column_slots - s->nj;
+  double again = (double)(n - min64(n, max64(stay, 0) * s->nt));
+  return (struct traffic){.p = es * (double)s->rc * (double)m * d,
+                          .q = es * d * ((double)n + (double)(s->rc * passes - 1) * again),
+                          .x = es * (double)r * ((double)n + (double)(passes - 1) * again)};
+}
+
 static double file_bytes(const zlg_matrix *matrix, double bytes) {
   return matrix && matrix->path ? bytes : 0;
 }
 
 /* What there is most of: seconds of reading and writing files, of moving tiles, of computing. */
-static const char *bound_of(const struct zlg_sum *sum, const struct zlg_sum_shape *s, double m, double n, double r) {
-  double es = (double)zlg_type_size(sum->p->type), d = (double)sum->p->columns;
-  double passes = (double)ceil_div(s->mi, s->group), chunks = (double)s->rc;
-  double disk = file_bytes(sum->p, es * chunks * m * d) + file_bytes(sum->q, es * chunks * passes * n * d) +
-                file_bytes(sum->x, es * passes * n * r) + file_bytes(sum->y, es * m * r);
+static const char *bound_of(const struct zlg_sum *sum, const struct zlg_sum_shape *s, const struct traffic *read) {
+  double disk = file_bytes(sum->p, read->p) + file_bytes(sum->q, read->q) + file_bytes(sum->x, read->x) +
+                file_bytes(sum->y, s->bytes_written);
   if (disk / NOMINAL_DISK > s->seconds) return "disk";
   struct unit_costs c = costs_of(sum, s->rt);
   double mt = (double)s->mt, nt = (double)s->nt;
@@ -191,17 +205,15 @@ static const char *bound_of(const struct zlg_sum *sum, const struct zlg_sum_shap
 
 static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
   struct zlg_count count = {0};
-  double es = (double)zlg_type_size(sum->p->type), d = (double)sum->p->columns;
+  const struct traffic read = traffic_of(sum, s, m, n, r);
   sum->shape(sum->args, m, n, r, true);
   sum->codelet->count(sum->args, &count);
   s->flops = count.flops;
   s->work = count.work;
-  double passes = (double)s->rc * (double)ceil_div(s->mi, s->group);
-  s->bytes_read = es * ((double)s->rc * (double)m * d + passes * (double)n * d +
-                        (double)ceil_div(s->mi, s->group) * (double)n * (double)r);
-  s->bytes_written = es * (double)m * (double)r;
+  s->bytes_read = read.p + read.q + read.x;
+  s->bytes_written = (double)zlg_type_size(sum->p->type) * (double)m * (double)r;
   s->seconds = predicted_seconds(sum, s);
-  s->bound = bound_of(sum, s, (double)m, (double)n, (double)r);
+  s->bound = bound_of(sum, s, &read);
 }
 
 static bool runs_direct(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, const struct zlg_sum_shape *s) {

@@ -1,6 +1,8 @@
-/* What a product says of itself: shares that add up, progress that ends at the end, tiles that StarPU can count. */
-#include "tests/support.h"
+/* What a product says of itself: shares that add up, progress that ends at the end, tiles that StarPU can count, bytes
+ * of files. */
+#include "tests/support_product.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -100,10 +102,141 @@ static void tiles_stay_below_what_starpu_counts(void) {
   zlg_context_release(context);
 }
 
+/* --- bytes of files --- */
+
+enum { ROWS = 300, COLUMNS = 200, DIMENSIONS = 3, SIDES = 2, OF_F64 = 8 };
+
+struct operands {
+  struct zlg_test_array p, q, b, y;
+  zlg_matrix *P, *Q, *B, *Y;
+};
+
+/* `files`: which of P, Q, B, Y are files, a bit each. */
+static struct operands operands_new(zlg_context *context, int files) {
+  uint64_t state = 1;
+  struct operands o;
+  char *path = zlg_test_path("bytes-y.npy");
+  o.p = zlg_test_array_random(ZLG_F64, ROWS, DIMENSIONS, ZLG_ROW_MAJOR, 0, &state, 0, 1);
+  o.q = zlg_test_array_random(ZLG_F64, COLUMNS, DIMENSIONS, ZLG_COLUMN_MAJOR, 0, &state, 0, 1);
+  o.b = zlg_test_array_random(ZLG_F64, COLUMNS, SIDES, ZLG_ROW_MAJOR, 0, &state, 0, 1);
+  o.y = zlg_test_array_new(ZLG_F64, ROWS, SIDES, ZLG_ROW_MAJOR, 0);
+  struct zlg_test_array *arrays[] = {&o.p, &o.q, &o.b};
+  zlg_matrix **matrices[] = {&o.P, &o.Q, &o.B};
+  static const char *const names[] = {"bytes-p.npy", "bytes-q.npy", "bytes-b.npy"};
+  for (int i = 0; i < 3; i++)
+    *matrices[i] = files >> i & 1 ? zlg_test_array_file(context, arrays[i], ZLG_TEST_NPY, names[i])
+                                  : zlg_test_array_wrap(context, arrays[i]);
+  o.Y = NULL;
+  if (files >> 3 & 1)
+    ZLG_CHECK_OK(zlg_matrix_create_npy(context, &o.Y, path, ZLG_F64, ROWS, SIDES, ZLG_ROW_MAJOR), context);
+  else
+    o.Y = zlg_test_array_wrap(context, &o.y);
+  free(path);
+  return o;
+}
+
+static void operands_free(struct operands *o) {
+  zlg_matrix *matrices[] = {o->P, o->Q, o->B, o->Y};
+  struct zlg_test_array *arrays[] = {&o->p, &o->q, &o->b, &o->y};
+  for (int i = 0; i < 4; i++) zlg_matrix_release(matrices[i]), zlg_test_array_free(arrays[i]);
+}
+
+/* The report of a product, and what its plan said. */
+static zlg_report report_of(zlg_context *context, const struct operands *o, double beta, zlg_cost *cost) {
+  zlg_operator *K = NULL;
+  zlg_kernel_spec spec;
+  zlg_request *request = NULL;
+  zlg_report report = {0};
+  zlg_kernel_spec_init(&spec, ZLG_GAUSSIAN);
+  ZLG_CHECK_OK(zlg_kernel(context, &K, &spec, o->P, o->Q), context);
+  ZLG_CHECK_OK(zlg_operator_cost(K, ZLG_NOTRANS, SIDES, cost), context);
+  ZLG_CHECK_OK(zlg_apply_async(K, ZLG_NOTRANS, 1, o->B, beta, o->Y, &request), context);
+  ZLG_CHECK_OK(zlg_request_wait(request), context);
+  ZLG_CHECK_OK(zlg_request_report(request, &report), context);
+  report.workers = NULL; /* the request's */
+  zlg_request_release(request);
+  zlg_operator_release(K);
+  return report;
+}
+
+/* Whatever is a file is read once where its tiles have room, an output only where beta is not 0. */
+static void bytes_of_files_are_those_of_the_operands(void) {
+  static const int64_t sizes[] = {OF_F64 * ROWS * DIMENSIONS, OF_F64 * COLUMNS * DIMENSIONS, OF_F64 * COLUMNS * SIDES,
+                                  OF_F64 * ROWS * SIDES};
+  zlg_context *context = context_with_tiles(64);
+  for (int files = 0; files < 16; files++)
+    for (int beta = 0; beta < 2; beta++) {
+      struct operands o = operands_new(context, files);
+      zlg_cost cost;
+      zlg_report report = report_of(context, &o, beta, &cost);
+      int64_t read = beta && files >> 3 ? sizes[3] : 0;
+      for (int i = 0; i < 3; i++) read += files >> i & 1 ? sizes[i] : 0;
+      CHECK(report.bytes_read == read);
+      CHECK(report.bytes_written == (files >> 3 ? sizes[3] : 0));
+      CHECK(cost.bytes_read == (double)(sizes[0] + sizes[1] + sizes[2]) && cost.bytes_written == (double)sizes[3]);
+      operands_free(&o);
+    }
+  zlg_context_release(context);
+}
+
+/* Under small limits the columns are read again in every pass: the plan knows how often, to the byte. It counts the
+ * right-hand side, which lies in memory here and of which a part is read whenever the same part of the columns is. */
+static void bytes_that_are_read_again_are_foretold(void) {
+  const double rows = OF_F64 * ROWS * DIMENSIONS, columns = OF_F64 * COLUMNS * DIMENSIONS;
+  double least = INFINITY, most = 0;
+  for (int64_t limit = 7000; limit < 100000; limit += limit / 8) {
+    zlg_context_options options;
+    zlg_context *context = NULL;
+    zlg_cost cost;
+    zlg_test_context_options(&options);
+    options.direct_seconds = 0;
+    options.tile_rows = options.tile_columns = 32;
+    options.memory_limit = limit;
+    ZLG_CHECK_OK(zlg_context_create(&context, &options), NULL);
+    struct operands o = operands_new(context, 1 + 2);
+    zlg_report report = report_of(context, &o, 0, &cost);
+    double again = (double)report.bytes_read - rows;
+    ZLG_CHECK_CLOSE(cost.bytes_read, rows + again * (DIMENSIONS + SIDES) / DIMENSIONS, 0.5L);
+    least = fmin(least, again), most = fmax(most, again);
+    operands_free(&o);
+    zlg_context_release(context);
+  }
+  CHECK(least == columns && most > 3 * columns);
+}
+
+/* A constant is a matrix like another: the same bits as from memory, and never an output. */
+static void a_constant_computes_as_the_same_numbers_in_memory(void) {
+  zlg_context *context = context_with_tiles(64);
+  struct operands o = operands_new(context, 0);
+  struct zlg_test_array want = zlg_test_array_new(ZLG_F64, ROWS, SIDES, ZLG_ROW_MAJOR, 0);
+  zlg_matrix *filled = zlg_test_array_wrap(context, &o.b), *Want = zlg_test_array_wrap(context, &want);
+  zlg_matrix *constant = NULL, *output = NULL;
+  zlg_operator *K = NULL;
+  zlg_kernel_spec spec;
+  zlg_kernel_spec_init(&spec, ZLG_MATERN32);
+  zlg_test_array_fill(&o.b, -0.3);
+  ZLG_CHECK_OK(zlg_matrix_constant(context, &constant, ZLG_F64, COLUMNS, SIDES, -0.3), context);
+  ZLG_CHECK_OK(zlg_kernel(context, &K, &spec, o.P, o.Q), context);
+  ZLG_CHECK_OK(zlg_test_apply(K, ZLG_NOTRANS, 2, filled, 0, Want), context);
+  ZLG_CHECK_OK(zlg_test_apply(K, ZLG_NOTRANS, 2, constant, 0, o.Y), context);
+  CHECK(zlg_test_array_get(&want, 0, 0) < 0 && zlg_test_array_same_bits(&o.y, &want));
+  ZLG_CHECK_OK(zlg_matrix_constant(context, &output, ZLG_F64, ROWS, SIDES, 0), context);
+  ZLG_CHECK_STATUS(zlg_apply(K, ZLG_NOTRANS, 1, filled, 0, output), ZLG_EREADONLY, context);
+  zlg_operator_release(K);
+  zlg_matrix *matrices[] = {filled, Want, constant, output};
+  for (int i = 0; i < 4; i++) zlg_matrix_release(matrices[i]);
+  operands_free(&o);
+  zlg_test_array_free(&want);
+  zlg_context_release(context);
+}
+
 int main(int argc, char **argv) {
   static const struct zlg_test_case cases[] = {
       {"shares and progress add up whatever the columns", shares_and_progress_add_up_whatever_the_columns},
       {"tiles stay below what StarPU counts", tiles_stay_below_what_starpu_counts},
+      {"bytes of files are those of the operands", bytes_of_files_are_those_of_the_operands},
+      {"bytes that are read again are foretold", bytes_that_are_read_again_are_foretold},
+      {"a constant computes as the same numbers in memory", a_constant_computes_as_the_same_numbers_in_memory},
       {NULL, NULL}};
   return zlg_test_main(argc, argv, cases);
 }

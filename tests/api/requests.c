@@ -147,6 +147,28 @@ static void a_report_before_the_end_is_refused(void) {
   product_free(&p);
 }
 
+/* The file is finished by whoever waits for its writers, and not before. */
+static void an_output_is_not_closed_while_a_request_writes_it(void) {
+  struct product p = product_new(LONG, LONG_TILE, NULL, NULL);
+  char *path = zlg_test_path("written.npy");
+  zlg_matrix *Y = NULL;
+  zlg_request *request = NULL;
+  ZLG_CHECK_OK(zlg_matrix_create_npy(p.context, &Y, path, ZLG_F64, LONG, 1, ZLG_ROW_MAJOR), p.context);
+  ZLG_CHECK_OK(zlg_apply_async(p.A, ZLG_NOTRANS, 1, p.B, 0, Y, &request), p.context);
+  ZLG_CHECK_STATUS(zlg_matrix_close(Y), ZLG_ESTATE, p.context);
+  CHECK(strstr(zlg_context_message(p.context), "zlg_matrix_close: 1 request still writes") != NULL);
+  CHECK(access(path, F_OK) != 0);
+  zlg_request_cancel(request);
+  ZLG_CHECK_STATUS(zlg_request_wait(request), ZLG_ECANCELED, p.context);
+  zlg_request_release(request);
+  ZLG_CHECK_OK(zlg_apply(p.A, ZLG_NOTRANS, 0, p.B, 0, Y), p.context);
+  ZLG_CHECK_OK(zlg_matrix_close(Y), p.context);
+  CHECK(access(path, F_OK) == 0);
+  zlg_matrix_release(Y);
+  product_free(&p);
+  free(path);
+}
+
 /* --- cancelling --- */
 
 static void wait_for_a_task(zlg_request *request) {
@@ -393,6 +415,7 @@ int main(int argc, char **argv) {
       {"releasing_a_request_waits_for_it", releasing_a_request_waits_for_it},
       {"the_callers_references_may_go_before_the_request_ends", the_callers_references_may_go_before_the_request_ends},
       {"a_report_before_the_end_is_refused", a_report_before_the_end_is_refused},
+      {"an_output_is_not_closed_while_a_request_writes_it", an_output_is_not_closed_while_a_request_writes_it},
       {"another_thread_cancels", another_thread_cancels},
       {"a_signal_handler_cancels", a_signal_handler_cancels},
       {"a_request_cancelled_after_its_end_is_complete", a_request_cancelled_after_its_end_is_complete},
