@@ -15,6 +15,7 @@
 #include "zellige/matrix.h"
 #include "zellige/operator.h"
 #include "zellige/request.h"
+#include "zellige/simulation.h"
 #include "zellige/status.h"
 #include "zellige/types.h"
 #include "zellige/version.h"

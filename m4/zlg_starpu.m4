@@ -35,6 +35,7 @@ AC_DEFUN([ZLG_CHECK_STARPU], [
   CPPFLAGS="$CPPFLAGS $STARPU_CFLAGS"; LIBS="$STARPU_LIBS $LIBS"
   AC_CHECK_FUNCS([starpu_free_noflag starpu_memory_pin starpu_sched_get_predefined_policies starpu_set_limit_max_submitted_tasks])
   AC_CHECK_DECLS([STARPU_MAXCPUS, STARPU_USE_OPENCL, STARPU_USE_CUDA, STARPU_SIMGRID], [], [], [[#include <starpu.h>]])
+  AM_CONDITIONAL([ZLG_SIMGRID], [test "x$ac_cv_have_decl_STARPU_SIMGRID" = xyes])
   AC_CHECK_MEMBERS([struct starpu_conf.sched_policy_callback, struct starpu_conf.sched_policy_init, struct starpu_conf.catch_signals], [], [],
                    [[#include <starpu.h>]])
   # starpu.h of a StarPU with SimGrid renames main(), so the programs that configure runs include its configuration only.

@@ -2,13 +2,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/gnuplot.h"
 #include "tools/json.h"
 #include "tools/number.h"
 #include "tools/runtime.h"
@@ -17,8 +16,6 @@
 #include "tools/tool.h"
 
 enum { KEY_ONLY = 0x6000, KEY_DIRECTORY, KEY_JSON };
-
-extern char **environ;
 
 struct models {
   const char *words[4]; /* list | plot FILE | compare DIR */
@@ -268,67 +265,34 @@ static int count_families(const struct models *job, const zlg_models *models) {
   return count;
 }
 
-static void write_script(FILE *to, const struct models *job, const zlg_models *models, const char *terminal,
-                         const char *output, int families) {
-  int columns = (int)ceil(sqrt((double)families)), rows = (families + columns - 1) / columns;
+struct picture {
+  const struct models *job;
+  const zlg_models *models;
+  int families, columns, rows;
+};
+
+static void write_picture(FILE *to, void *user) {
+  const struct picture *picture = user;
+  const zlg_models *models = picture->models;
   zlg_model_info info;
-  fprintf(to, "set terminal %s size %d,%d\nset output '", terminal, 480 * columns, 360 * rows);
-  for (const char *c = output; *c; c++) fputs(*c == '\'' ? "''" : (char[]){*c, 0}, to);
-  fprintf(to, "'\nset multiplot layout %d,%d\nset logscale xy\nset format x '10^{%%T}'\nset format y '10^{%%T}'\n",
-          rows, columns);
+  fprintf(to, "set multiplot layout %d,%d\nset logscale xy\nset format x '10^{%%T}'\nset format y '10^{%%T}'\n",
+          picture->rows, picture->columns);
   fputs("set xlabel 'size'\nset ylabel 'seconds'\nset key top left\nset grid\n", to);
   for (int i = 0; zlg_models_get(models, i, &info) == ZLG_OK; i += family_length(models, i))
-    if (wanted(job, &info)) plot_family(to, models, i, family_length(models, i));
+    if (wanted(picture->job, &info)) plot_family(to, models, i, family_length(models, i));
   fputs("unset multiplot\n", to);
 }
 
-/* Runs gnuplot on the script in `file`. */
-static int run_gnuplot(const char *file) {
-  char *line[] = {(char *)"gnuplot", (char *)file, NULL};
-  pid_t child;
-  int status, error = posix_spawnp(&child, "gnuplot", NULL, NULL, line, environ);
-  if (error == ENOENT) {
-    tool_error("gnuplot is not installed, and plots need it (Debian: apt-get install gnuplot-nox)");
-    return TOOL_FAILED;
-  }
-  if (error) {
-    tool_error("gnuplot: %s", strerror(error));
-    return TOOL_FAILED;
-  }
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return TOOL_OK;
-  tool_error("gnuplot failed on the plot");
-  return TOOL_FAILED;
-}
-
 static int plot(const struct models *job, const zlg_models *models, const char *output) {
-  const char *dot = strrchr(output, '.');
-  const char *terminal = dot && !strcmp(dot, ".svg") ? "svg" : dot && !strcmp(dot, ".png") ? "pngcairo" : NULL;
-  int families = count_families(job, models);
-  if (!terminal) tool_usage_error("plot: '%s'; expected FILE.svg or FILE.png", output);
-  if (families == 0) {
+  struct picture picture = {job, models, .families = count_families(job, models)};
+  if (!gnuplot_knows(output)) tool_usage_error("plot: '%s'; expected FILE.svg or FILE.png", output);
+  if (picture.families == 0) {
     tool_error("no models to plot: 'zellige calibrate' makes them");
     return TOOL_FAILED;
   }
-  char *script = NULL;
-  const char *folder = getenv("TMPDIR");
-  if (asprintf(&script, "%s/zellige-plot-XXXXXX", folder && *folder ? folder : "/tmp") < 0) return TOOL_FAILED;
-  int descriptor = mkstemp(script);
-  FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-  int code = TOOL_FAILED;
-  if (!file) {
-    tool_error("%s: %s", script, strerror(errno));
-  } else {
-    write_script(file, job, models, terminal, output, families);
-    bool bad = ferror(file);
-    if (fclose(file) || bad)
-      tool_error("%s: %s", script, strerror(errno));
-    else
-      code = run_gnuplot(script);
-    unlink(script);
-  }
-  free(script);
-  return code;
+  picture.columns = (int)ceil(sqrt((double)picture.families));
+  picture.rows = (picture.families + picture.columns - 1) / picture.columns;
+  return gnuplot_draw(output, 480 * picture.columns, 360 * picture.rows, write_picture, &picture);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------ */

@@ -14,6 +14,8 @@ void zlg_accumulate_count(const void *arguments, struct zlg_count *count) {
   const struct zlg_accumulate_args *args = arguments;
   const double elements = (double)args->m * (double)args->r;
   const double size = (double)zlg_type_size(args->type);
+  count->slots = elements * (args->parts + 2);
+  count->type = args->type;
   count->work = 0;
   count->specials = 0;
   count->flops = elements * (args->parts + (args->beta != 0 ? 2 : 0));

@@ -23,6 +23,12 @@ static inline struct zlg_operand zlg_vector_operand(void *buffer) {
 #endif
 #ifdef ZLG_WITH_CUDA
 #define ZLG_CUDA_FUNCTION(function) .cuda_funcs = {function}, .cuda_flags = {STARPU_CUDA_ASYNC},
+#elif HAVE_DECL_STARPU_SIMGRID
+/* Never called: simulated cards want to know that there is one. */
+static inline void zlg_simulated_launch(void *buffers[], void *cl_arg) {
+  (void)buffers, (void)cl_arg;
+}
+#define ZLG_CUDA_FUNCTION(function) .cuda_funcs = {zlg_simulated_launch}, .cuda_flags = {STARPU_CUDA_ASYNC},
 #else
 #define ZLG_CUDA_FUNCTION(function)
 #endif
@@ -35,7 +41,7 @@ static inline int zlg_can_execute(unsigned worker, struct starpu_task *task, uns
   ZLG_OPENCL_FUNCTION(function) ZLG_CUDA_FUNCTION(function).can_execute = zlg_can_execute
 #define ZLG_DEVICE_PREPARE(function) function
 #else
-#define ZLG_DEVICE_FUNCTION(function) .can_execute = NULL
+#define ZLG_DEVICE_FUNCTION(function) ZLG_CUDA_FUNCTION(function).can_execute = NULL
 #define ZLG_DEVICE_PREPARE(function) NULL
 #endif
 

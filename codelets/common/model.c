@@ -38,6 +38,27 @@ static struct rates rates_of(zlg_worker_kind kind) {
   return cpu;
 }
 
+/* Those of a described machine, for the kinds that have some. */
+static struct {
+  bool set;
+  zlg_rates rates;
+} described[ZLG_MODEL_KINDS + 1];
+
+void zlg_model_set_rates(zlg_worker_kind kind, const zlg_rates *rates) {
+  described[kind].rates = *rates;
+  described[kind].set = true;
+}
+
+static double described_seconds(const struct zlg_count *count, const zlg_rates *rates) {
+  const int type = count->type == ZLG_F64;
+  double slots = count->slots, special = 0;
+  if (rates->specials[type] > 0)
+    special = count->specials / rates->specials[type];
+  else
+    slots += count->specials * rates->special_slots[type];
+  return rates->launch + fmax(fmax(slots / rates->multiply_adds[type], special), count->bytes / rates->bytes);
+}
+
 /* Learned corrections: an open-addressed table without locks. A slot's key is claimed once by compare-and-swap; the
  * factor is a float whose lost updates do no harm. A full table just stops learning new shapes. */
 #define SLOTS 1024u
@@ -65,6 +86,7 @@ static struct slot *slot_find(uint64_t key, bool claim) {
 }
 
 static double nominal_seconds(const struct zlg_count *count, zlg_worker_kind kind) {
+  if (described[kind].set) return described_seconds(count, &described[kind].rates);
   struct rates rates = rates_of(kind);
   return rates.launch + fmax(count->flops / rates.flops, count->bytes / rates.bytes);
 }
@@ -117,7 +139,7 @@ static double ratio_at(const struct curve *curve, double size) {
 }
 
 static double calibrated_ratio(const struct zlg_codelet *codelet, const void *args, zlg_worker_kind kind) {
-  if (atomic_load_explicit(&table.count[kind], memory_order_relaxed) == 0) return 1;
+  if (described[kind].set || atomic_load_explicit(&table.count[kind], memory_order_relaxed) == 0) return 1;
   struct zlg_family family = {0};
   codelet->family(args, &family);
   pthread_rwlock_rdlock(&table.lock);

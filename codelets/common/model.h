@@ -11,6 +11,7 @@
 
 #include "codelets/common/codelet.h"
 #include "zellige/machine.h"
+#include "zellige/simulation.h"
 
 #define ZLG_CURVE_POINTS 16
 #define ZLG_CURVE_UNSEEN 8
@@ -56,9 +57,12 @@ void zlg_model_scan(const char *directory, const char *host, zlg_model_found_fn 
 /* The table. Its curves are in force for every prediction of this process from then on. */
 void zlg_model_use(const struct zlg_model *model);
 void zlg_model_forget(void);
-/* Empties the table and fills it with this machine's models from the directory. `warning` names what was skipped, "" if
- * nothing was. */
-void zlg_model_load(const char *directory, char *warning, size_t warning_bytes);
+/* Empties the table and fills it with the host's models from the directory (NULL: this machine's). `warning` names what
+ * was skipped, "" if nothing was. */
+void zlg_model_load(const char *directory, const char *host, char *warning, size_t warning_bytes);
+/* The workers of a kind are those of a described machine: these rates take the place of the nominal ones and of every
+ * calibrated curve. Before the first prediction. */
+void zlg_model_set_rates(zlg_worker_kind kind, const zlg_rates *rates);
 bool zlg_model_is_calibrated(const struct zlg_codelet *codelet);
 /* The prediction without what was learned by running: curves where there are some, else nominal rates. */
 double zlg_model_base(const struct zlg_codelet *codelet, const void *args, zlg_worker_kind kind);

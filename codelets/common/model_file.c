@@ -399,12 +399,12 @@ static void use_found(void *user, const char *path, const struct zlg_model *mode
     snprintf(skipped->first, sizeof skipped->first, "%s: %s", path, reason);
 }
 
-void zlg_model_load(const char *directory, char *warning, size_t warning_bytes) {
+void zlg_model_load(const char *directory, const char *of, char *warning, size_t warning_bytes) {
   struct skipped skipped = {.count = 0};
   char host[65];
   zlg_model_host(host, sizeof host);
   zlg_model_forget();
-  zlg_model_scan(directory, host, use_found, &skipped);
+  zlg_model_scan(directory, of ? of : host, use_found, &skipped);
   *warning = '\0';
   if (skipped.count)
     snprintf(warning, warning_bytes, "%d performance model%s skipped, the first one %s", skipped.count,

@@ -18,8 +18,10 @@ struct zlg_task_head {
 struct zlg_count {
   double flops;    /* adds and multiplies, an FMA is two; exp and the like by their polynomials */
   double specials; /* exp, log, sqrt, division: counted once more for devices with special function units */
+  double slots;    /* instructions of the multiply-add pipes, without the specials: for described machines */
   double bytes;    /* operands read and written once each */
   double work;     /* the unit shown to users: pairs for kernel products, 0 for housekeeping */
+  zlg_type type;   /* what it computes in */
 };
 
 /* FNV-1a over the bytes of an integer or double, for footprints: equal costs must hash equal on every machine. */

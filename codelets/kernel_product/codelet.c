@@ -61,6 +61,10 @@ void zlg_kernel_product_count(const void *arguments, struct zlg_count *count) {
   const double m = (double)args->m, n = (double)args->n, d = (double)args->d, r = (double)args->r;
   const double term = of_product(args->kind) ? 2 : args->isotropic ? 3 : 4;
   const double size = (double)zlg_type_size(args->type);
+  /* Where additions take a multiply-add's place: a distance is two instructions a dimension, one more where it is
+   * scaled first; some four stand around the function. */
+  count->slots = m * n * ((of_product(args->kind) ? 1 : args->isotropic ? 2 : 3) * d + 4 + r);
+  count->type = args->type;
   count->work = m * n;
   count->flops = m * n * (term * d + function_flops(args) + 2 * r);
   count->specials = args->kind == ZLG_LINEAR || args->kind == ZLG_POLYNOMIAL ? 0 : m * n;

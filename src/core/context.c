@@ -12,6 +12,7 @@
 #include "src/core/machine.h"
 #include "src/core/memory.h"
 #include "src/core/runtime.h"
+#include "src/core/simulation.h"
 
 void zlg_context_options_init(zlg_context_options *options) {
   if (!options) return;
@@ -45,6 +46,10 @@ static int check_options(const zlg_context_options *o) {
   return ZLG_OK;
 }
 
+static int64_t memory_bytes(void) {
+  return ZLG_SIMULATED ? (int64_t)zlg_simulated_machine.memory_bytes : zlg_machine_get()->memory_bytes;
+}
+
 static atomic_uint_fast64_t serials;
 
 int zlg_context_create(zlg_context **context, const zlg_context_options *options) {
@@ -66,7 +71,7 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
   made->pid = getpid();
   made->options = *options;
   if (made->options.direct_seconds < 0) made->options.direct_seconds = 50e-6;
-  made->memory_limit = options->memory_limit ? options->memory_limit : zlg_machine_get()->memory_bytes / 8;
+  made->memory_limit = options->memory_limit ? options->memory_limit : memory_bytes() / 8;
   status = zlg_runtime_acquire(made);
   if (status != ZLG_OK) {
     zlg_free(made);

@@ -7,11 +7,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "codelets/common/codelet.h"
 #include "src/core/memory.h"
 #include "src/core/runtime.h"
+#include "src/core/simulation.h"
 
 #define TICK_SECONDS 0.1
 
@@ -19,8 +19,7 @@ static void destroy(zlg_request *request) {
   zlg_free(request->worker_reports);
   zlg_free(request->trace);
   zlg_free(request->tallies);
-  pthread_cond_destroy(&request->changed);
-  pthread_mutex_destroy(&request->lock);
+  zlg_monitor_destroy(&request->monitor);
   zlg_context_release(request->context);
   zlg_free(request);
 }
@@ -32,12 +31,7 @@ static zlg_request *make(zlg_context *context) {
   request->context = zlg_context_retain(context);
   request->tallies = zlg_calloc(workers, sizeof *request->tallies);
   request->worker_reports = zlg_calloc(workers, sizeof *request->worker_reports);
-  pthread_mutex_init(&request->lock, NULL);
-  pthread_condattr_t monotonic;
-  pthread_condattr_init(&monotonic);
-  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&request->changed, &monotonic);
-  pthread_condattr_destroy(&monotonic);
+  zlg_monitor_init(&request->monitor);
   if (request->tallies && request->worker_reports) return request;
   destroy(request);
   return NULL;
@@ -73,20 +67,13 @@ static void tick(zlg_request *request, bool last) {
   request->last_tick = now;
   zlg_progress progress;
   fill_progress(request, &progress);
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
   if (options->progress(options->progress_user, &progress) != 0) zlg_request_cancel(request);
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
 }
 
 static void wait_a_little(zlg_request *request) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  until.tv_nsec += (long)(TICK_SECONDS * 1e9);
-  if (until.tv_nsec >= 1000000000) {
-    until.tv_nsec -= 1000000000;
-    until.tv_sec++;
-  }
-  pthread_cond_timedwait(&request->changed, &request->lock, &until);
+  zlg_monitor_wait(&request->monitor, TICK_SECONDS);
 }
 
 void zlg_request_wait_change(zlg_request *request) {
@@ -111,12 +98,12 @@ static void finish(zlg_request *request, int status) {
   if (status != ZLG_OK) zlg_request_fail(request, status);
   read_bus(request, +1);
   request->give_back(request->job);
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   request->end = zlg_clock();
   request->done = true;
   if (!request->threaded) tick(request, true);
-  pthread_cond_broadcast(&request->changed);
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_wake(&request->monitor);
+  zlg_monitor_unlock(&request->monitor);
 }
 
 static void *drive(void *argument) {
@@ -146,7 +133,7 @@ int zlg_request_start(zlg_context *context, bool threaded, const zlg_report *kno
   request->run = run;
   request->give_back = give_back;
   request->job = job;
-  request->threaded = threaded;
+  request->threaded = threaded = threaded && !ZLG_SIMULATED;
   request->begin = request->last_tick = zlg_clock();
   read_bus(request, -1);
   *out = request;
@@ -164,13 +151,13 @@ int zlg_request_start(zlg_context *context, bool threaded, const zlg_report *kno
 
 void zlg_request_fail(zlg_request *request, int status) {
   const char *message = status == ZLG_ECANCELED ? "the request was cancelled" : zlg_context_message(request->context);
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   if (request->status == ZLG_OK) {
     request->status = status;
     snprintf(request->message, sizeof request->message, "%s", message);
   }
-  pthread_cond_broadcast(&request->changed);
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_wake(&request->monitor);
+  zlg_monitor_unlock(&request->monitor);
 }
 
 int zlg_request_state(zlg_request *request) {
@@ -214,7 +201,7 @@ double zlg_request_task_done(zlg_request *request, int id, const char *codelet, 
 
 int zlg_request_wait(zlg_request *request) {
   if (!request) return zlg_fail(NULL, ZLG_EINVAL, "request is NULL");
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   bool was_done = request->done;
   while (!request->done) {
     wait_a_little(request);
@@ -222,7 +209,7 @@ int zlg_request_wait(zlg_request *request) {
   }
   if (!was_done) tick(request, true);
   int status = request->status;
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
   if (status != ZLG_OK) zlg_fail(request->context, status, "%s", request->message);
   return status;
 }
@@ -230,9 +217,9 @@ int zlg_request_wait(zlg_request *request) {
 int zlg_request_test(zlg_request *request, int *done) {
   if (!request || !done)
     return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", request ? "done" : "request");
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   *done = request->done;
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
   return ZLG_OK;
 }
 
@@ -253,16 +240,16 @@ void zlg_request_release(zlg_request *request) {
 int zlg_request_progress(zlg_request *request, zlg_progress *progress) {
   if (!request || !progress)
     return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", request ? "progress" : "request");
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   fill_progress(request, progress);
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
   return ZLG_OK;
 }
 
 static int ended(zlg_request *request, const char *what) {
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   bool done = request->done;
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
   return done ? ZLG_OK
               : zlg_fail(request->context, ZLG_ESTATE,
                          "the request is still under way: its %s comes after zlg_request_wait()", what);
@@ -301,7 +288,7 @@ int zlg_request_report(zlg_request *request, zlg_report *report) {
     return zlg_fail(request ? request->context : NULL, ZLG_EINVAL, "%s is NULL", request ? "report" : "request");
   int status = ended(request, "report");
   if (status != ZLG_OK) return status;
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   *report = request->report;
   report->seconds = request->end - request->begin;
   report->tasks = request->tasks_done;
@@ -309,7 +296,7 @@ int zlg_request_report(zlg_request *request, zlg_report *report) {
   report->workers = request->worker_reports;
   report->bound_seconds = area_bound(request);
   for (int i = 0; i < report->worker_count; i++) report_worker(request, i, &request->worker_reports[i]);
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
   return ZLG_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include "src/core/context.h"
 #include "src/core/error.h"
+#include "src/core/monitor.h"
 #include "zellige/request.h"
 
 #define ZLG_TRACE_MOST (1 << 20)
@@ -19,8 +20,7 @@ struct zlg_tally { /* one worker's share, under the request's lock */
 
 struct zlg_request {
   zlg_context *context;
-  pthread_mutex_t lock;
-  pthread_cond_t changed; /* a task ended, or the request did */
+  struct zlg_monitor monitor; /* woken when a task ended, or the request did */
   atomic_int cancelled;
   bool done, threaded;
   atomic_int status;

@@ -21,6 +21,9 @@
 #include "src/core/error.h"
 #include "src/core/machine.h"
 #include "src/core/memory.h"
+#include "src/core/simulation.h"
+
+#define LINKS (STARPU_MAXNODES * STARPU_MAXNODES)
 
 /* Everything about the one StarPU of this process, under one lock. */
 static struct {
@@ -31,8 +34,8 @@ static struct {
   pid_t pid;                                     /* the process that has the workers: not a child it forked */
   int cpu_workers, opencl_workers, cuda_workers; /* as the first OWN context asked */
   char scheduler[64];
-  char model_warning[768]; /* about the calibrated models in force */
-  int64_t bus_in[STARPU_MAXNODES], bus_out[STARPU_MAXNODES];
+  char model_warning[768];   /* about the calibrated models in force */
+  int64_t link_bytes[LINKS]; /* that went over each of StarPU's buses */
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int zlg_runtime_cpu_worker_limit(void) {
@@ -112,8 +115,12 @@ static int choose(int option, const char *env) {
   return option >= 0 ? option : env_number(env);
 }
 
+static int machine_cores(void) {
+  return ZLG_SIMULATED ? zlg_simulated_machine.cores : zlg_machine_get()->cores;
+}
+
 static int check_cpu_workers(int asked) {
-  int cores = zlg_machine_get()->cores;
+  int cores = machine_cores();
   int most = cores < STARPU_MAXCPUS ? cores : STARPU_MAXCPUS;
   if (asked <= most) return ZLG_OK;
   return zlg_fail(NULL, ZLG_EINVAL,
@@ -149,8 +156,9 @@ static int fill_conf(struct starpu_conf *conf, const zlg_context_options *option
     if (!policy_by_name(env_policy)) return unknown_scheduler("STARPU_SCHED (environment)", env_policy);
     conf->sched_policy = NULL;
   } else if (!options->scheduler) {
-    bool devices = zlg_devices_present(options->opencl_workers != 0 && env_number("STARPU_NOPENCL") != 0,
-                                       options->cuda_workers != 0 && env_number("STARPU_NCUDA") != 0);
+    bool opencl = options->opencl_workers != 0 && env_number("STARPU_NOPENCL") != 0,
+         cuda = options->cuda_workers != 0 && env_number("STARPU_NCUDA") != 0;
+    bool devices = ZLG_SIMULATED ? cuda && zlg_simulated_machine.gpus > 0 : zlg_devices_present(opencl, cuda);
     conf->sched_policy = policy_by_name(devices ? "dmdas" : "lws");
   }
   return ZLG_OK;
@@ -181,21 +189,34 @@ static int start_starpu(const zlg_context_options *options) {
   return status;
 }
 
+/* Idle workers poll; simulated ones cost nothing, and are in nobody's way. */
+static void rest(void) {
+  if (!ZLG_SIMULATED) starpu_pause();
+}
+
+static void work(void) {
+  if (!ZLG_SIMULATED) starpu_resume();
+}
+
 static int start_own(zlg_context *context) {
   const zlg_context_options *options = &context->options;
+  if (ZLG_SIMULATED && zlg_simulated_machine.cores == 0)
+    return zlg_fail(NULL, ZLG_ESTATE,
+                    "this library simulates (its StarPU is built with SimGrid), and no machine is described: "
+                    "zlg_platform_install() comes first");
   int status = make_model_directory(context->model_directory);
   cpu_set_t processors;
   zlg_affinity_of_caller(&processors);
   if (status == ZLG_OK) status = start_starpu(options);
   if (status != ZLG_OK) return status;
-  zlg_affinity_apply(options->bind_workers, &processors);
+  if (!ZLG_SIMULATED) zlg_affinity_apply(options->bind_workers, &processors);
   if (starpu_memory_nodes_get_count() > 1) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
   runtime.pid = getpid();
   runtime.cpu_workers = options->cpu_workers;
   runtime.opencl_workers = options->opencl_workers;
   runtime.cuda_workers = options->cuda_workers;
   snprintf(runtime.scheduler, sizeof runtime.scheduler, "%s", starpu_sched_ctx_get_sched_policy(0)->policy_name);
-  starpu_pause();
+  rest();
   return ZLG_OK;
 }
 
@@ -280,12 +301,19 @@ static void describe(zlg_context *context) {
   snprintf(context->starpu_version, sizeof context->starpu_version, "%d.%d.%d", major, minor, release);
   snprintf(context->scheduler, sizeof context->scheduler, "%s", starpu_sched_ctx_get_sched_policy(0)->policy_name);
   context->memory_nodes = (int)starpu_memory_nodes_get_count();
-  int cores = zlg_machine_get()->cores;
+  int cores = machine_cores();
   if (STARPU_MAXCPUS < cores)
     snprintf(context->worker_warning, sizeof context->worker_warning,
              "this StarPU (%s) was compiled for at most %d CPU workers and the machine has %d cores; "
              "./bootstrap starpu builds one for all of them",
              context->starpu_version, STARPU_MAXCPUS, cores);
+}
+
+static void load_models(const zlg_context *context) {
+  const struct zlg_simulated_machine *simulated = &zlg_simulated_machine;
+  bool other = ZLG_SIMULATED && *simulated->models;
+  zlg_model_load(other ? simulated->models : context->model_directory, other ? simulated->models_host : NULL,
+                 runtime.model_warning, sizeof runtime.model_warning);
 }
 
 int zlg_runtime_acquire(zlg_context *context) {
@@ -297,8 +325,7 @@ int zlg_runtime_acquire(zlg_context *context) {
   else if (status == ZLG_OK && starpu_init(NULL) != 0)
     status = zlg_fail(NULL, ZLG_ERUNTIME, "a reference to the application's StarPU could not be taken");
   if (status == ZLG_OK) {
-    if (runtime.contexts++ == 0)
-      zlg_model_load(context->model_directory, runtime.model_warning, sizeof runtime.model_warning);
+    if (runtime.contexts++ == 0) load_models(context);
     memcpy(context->model_warning, runtime.model_warning, sizeof context->model_warning);
     runtime.owners += context->mode == ZLG_RUNTIME_OWN;
   }
@@ -329,7 +356,7 @@ void zlg_runtime_release(zlg_context *context) {
   if (context->mode == ZLG_RUNTIME_SHARED) {
     starpu_shutdown(); /* gives the reference back */
   } else if (--runtime.owners == 0) {
-    starpu_resume(); /* paused workers would never see the end */
+    work(); /* paused workers would never see the end */
     starpu_shutdown();
   }
   pthread_mutex_unlock(&runtime.lock);
@@ -338,14 +365,14 @@ void zlg_runtime_release(zlg_context *context) {
 void zlg_runtime_enter(const zlg_context *context) {
   if (context->mode != ZLG_RUNTIME_OWN) return;
   pthread_mutex_lock(&runtime.lock);
-  if (runtime.active++ == 0) starpu_resume();
+  if (runtime.active++ == 0) work();
   pthread_mutex_unlock(&runtime.lock);
 }
 
 void zlg_runtime_leave(const zlg_context *context) {
   if (context->mode != ZLG_RUNTIME_OWN) return;
   pthread_mutex_lock(&runtime.lock);
-  if (--runtime.active == 0) starpu_pause();
+  if (--runtime.active == 0) rest();
   pthread_mutex_unlock(&runtime.lock);
 }
 
@@ -355,21 +382,37 @@ void zlg_runtime_schedule(void) {
 
 /* ---- transfers -------------------------------------------------------------------------------------------------- */
 
+/* Under the lock. Reading resets StarPU's counters: ours keep the sum. */
+static void read_links(void) {
+  for (int bus = 0; bus < starpu_bus_get_count() && bus < LINKS; bus++) {
+    struct starpu_profiling_bus_info info;
+    if (starpu_bus_get_profiling_info(bus, &info) == 0) runtime.link_bytes[bus] += info.transferred_bytes;
+  }
+}
+
+static void add_bytes(int64_t *sums, int nodes, int node, int64_t bytes) {
+  if (node >= 0 && node < nodes) sums[node] += bytes;
+}
+
 bool zlg_runtime_bus_bytes(int nodes, int64_t *in, int64_t *out) {
   if (nodes > 1 && starpu_profiling_status_get() != STARPU_PROFILING_ENABLE) return false;
   pthread_mutex_lock(&runtime.lock);
-  for (int bus = 0; nodes > 1 && bus < starpu_bus_get_count(); bus++) {
-    struct starpu_profiling_bus_info info;
-    if (starpu_bus_get_profiling_info(bus, &info) != 0)
-      continue; /* reading resets StarPU's counters: ours keep the sum */
-    int from = starpu_bus_get_src(bus), to = starpu_bus_get_dst(bus);
-    if (from >= 0 && from < STARPU_MAXNODES) runtime.bus_out[from] += info.transferred_bytes;
-    if (to >= 0 && to < STARPU_MAXNODES) runtime.bus_in[to] += info.transferred_bytes;
-  }
-  for (int node = 0; node < nodes && node < STARPU_MAXNODES; node++) {
-    in[node] = runtime.bus_in[node];
-    out[node] = runtime.bus_out[node];
+  if (nodes > 1) read_links();
+  for (int bus = 0; nodes > 1 && bus < starpu_bus_get_count() && bus < LINKS; bus++) {
+    add_bytes(out, nodes, starpu_bus_get_src(bus), runtime.link_bytes[bus]);
+    add_bytes(in, nodes, starpu_bus_get_dst(bus), runtime.link_bytes[bus]);
   }
   pthread_mutex_unlock(&runtime.lock);
+  return true;
+}
+
+bool zlg_runtime_link(int index, int *from, int *to, int64_t *bytes) {
+  if (index < 0 || index >= starpu_bus_get_count() || index >= LINKS) return false;
+  pthread_mutex_lock(&runtime.lock);
+  read_links();
+  *bytes = runtime.link_bytes[index];
+  pthread_mutex_unlock(&runtime.lock);
+  *from = starpu_bus_get_src(index);
+  *to = starpu_bus_get_dst(index);
   return true;
 }

@@ -23,6 +23,9 @@ void zlg_runtime_schedule(void);
  * where it is off (SHARED mode and the application did not switch it on). Arrays of `nodes` entries. */
 bool zlg_runtime_bus_bytes(int nodes, int64_t *in, int64_t *out);
 
+/* The index-th link between two memory nodes and the bytes that went over it; false past the last. */
+bool zlg_runtime_link(int index, int *from, int *to, int64_t *bytes);
+
 /* Where StarPU keeps its performance models, by its environment. */
 void zlg_runtime_model_directory(char *path, size_t bytes);
 

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "src/core/memory.h"
+#include "src/core/simulation.h"
 #include "src/plan/graph.h"
 
 #define NOMINAL_FLOPS 1e11 /* a core with wide vectors */
@@ -217,7 +218,7 @@ static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t 
 }
 
 static bool runs_direct(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, const struct zlg_sum_shape *s) {
-  if (s->tasks > 2 || sum->context->options.direct_seconds <= 0) return false;
+  if (ZLG_SIMULATED || s->tasks > 2 || sum->context->options.direct_seconds <= 0) return false;
   const zlg_matrix *const used[] = {sum->p, sum->q, sum->x, sum->y};
   for (int i = 0; i < 4; i++)
     if (used[i] && !used[i]->data && used[i]->columns > 0 && used[i]->rows > 0) return false;

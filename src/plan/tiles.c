@@ -63,9 +63,9 @@ int zlg_tile_open(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matri
 }
 
 static void wait_until_idle(zlg_request *request, struct zlg_tile *tile) {
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   while (tile->pending > 0) zlg_request_wait_change(request);
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
 }
 
 int zlg_tile_close(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matrix, bool write) {

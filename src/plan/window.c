@@ -6,6 +6,7 @@
 
 #include "codelets/common/model.h"
 #include "src/core/memory.h"
+#include "src/core/simulation.h"
 #include "src/plan/graph.h"
 
 struct zlg_task *zlg_task_new(zlg_request *request, const struct zlg_codelet *codelet, const void *args, size_t bytes) {
@@ -29,35 +30,50 @@ static zlg_worker_kind kind_of_worker(const zlg_context *context, int id) {
   return index < 0 ? ZLG_WORKER_CPU : context->workers[index].kind;
 }
 
+#if ZLG_SIMULATED
+/* What tests of simulated machines ask about. Simulated threads take turns: no lock. */
+static void note_peaks(const zlg_request *request, zlg_worker_kind kind) {
+  struct zlg_simulated_machine *machine = &zlg_simulated_machine;
+  if (request->in_flight > machine->most_tasks) machine->most_tasks = request->in_flight;
+  if (kind != ZLG_WORKER_CUDA) return;
+  int64_t bytes = (int64_t)starpu_memory_get_used(starpu_worker_get_local_memory_node());
+  if (bytes > machine->most_gpu_bytes) machine->most_gpu_bytes = bytes;
+}
+#endif
+
 /* StarPU's callback, in the worker's thread: the last look at the task. */
 static void task_ended(void *argument) {
   struct zlg_task *task = argument;
   zlg_request *request = task->request;
-  const struct zlg_task_head *head = (const struct zlg_task_head *)task->args;
+  struct zlg_task_head *const head = (struct zlg_task_head *)task->args;
   double end = zlg_clock();
   int id = starpu_worker_get_id();
   zlg_worker_kind kind = kind_of_worker(request->context, id);
   double predicted = zlg_model_base(task->codelet, task->args, kind);
+#if ZLG_SIMULATED
+  note_peaks(request, kind);
+  head->start = end - predicted; /* no codelet ran to say so; it took what the model said */
+#endif
   if (head->status != ZLG_OK) {
     zlg_fail(request->context, head->status, "%s: %s", task->codelet->name, zlg_strerror(head->status));
     zlg_request_fail(request, head->status);
   }
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   double seconds = zlg_request_task_done(request, id, task->codelet->name, head->start > 0 ? head->start : end, end,
                                          task->work, predicted);
-  if (head->start > 0) zlg_model_learn(task->codelet, task->args, kind, seconds);
+  if (head->start > 0 && !ZLG_SIMULATED) zlg_model_learn(task->codelet, task->args, kind, seconds);
   bool wake = --request->in_flight == 0 || request->in_flight % 4 == 0;
   for (int i = 0; i < ZLG_TASK_TILES; i++)
     if (task->pending[i] && --*task->pending[i] == 0) wake = true;
   /* All under the lock: as soon as it is free the request, the context and their allocator may be gone. */
   zlg_free(task);
-  if (wake) pthread_cond_broadcast(&request->changed);
-  pthread_mutex_unlock(&request->lock);
+  if (wake) zlg_monitor_wake(&request->monitor);
+  zlg_monitor_unlock(&request->monitor);
 }
 
 static int take_place(struct zlg_task *task, int64_t window) {
   zlg_request *request = task->request;
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   while (request->in_flight >= window && zlg_request_state(request) == ZLG_OK) zlg_request_wait_change(request);
   int status = zlg_request_state(request);
   if (status == ZLG_OK) {
@@ -65,17 +81,17 @@ static int take_place(struct zlg_task *task, int64_t window) {
     for (int i = 0; i < ZLG_TASK_TILES; i++)
       if (task->pending[i]) ++*task->pending[i];
   }
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
   return status;
 }
 
 static void give_place_back(struct zlg_task *task) {
   zlg_request *request = task->request;
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   request->in_flight--;
   for (int i = 0; i < ZLG_TASK_TILES; i++)
     if (task->pending[i]) --*task->pending[i];
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
 }
 
 static int set_buffers(struct starpu_task *task, const starpu_data_handle_t *handles,
@@ -122,7 +138,7 @@ int zlg_task_submit(struct zlg_task *task, int64_t window, const starpu_data_han
 }
 
 void zlg_tasks_drain(zlg_request *request) {
-  pthread_mutex_lock(&request->lock);
+  zlg_monitor_lock(&request->monitor);
   while (request->in_flight > 0) zlg_request_wait_change(request);
-  pthread_mutex_unlock(&request->lock);
+  zlg_monitor_unlock(&request->monitor);
 }
