@@ -78,6 +78,7 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
     zlg_allocator_lock(-1);
     return status;
   }
+  zlg_staging_start(&made->staging, made->memory_limit, made->kinds[ZLG_WORKER_CUDA] > 0);
   made->options.scheduler = NULL; /* the caller's string: read, not kept */
   *context = made;
   return ZLG_OK;
@@ -94,6 +95,7 @@ zlg_context *zlg_context_retain(zlg_context *context) {
 
 void zlg_context_release(zlg_context *context) {
   if (!context || atomic_fetch_sub(&context->references, 1) != 1) return;
+  zlg_staging_end(&context->staging, context->pid == getpid());
   zlg_runtime_release(context);
   zlg_free(context);
   zlg_allocator_lock(-1);

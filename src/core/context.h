@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "src/core/staging.h"
 #include "zellige/context.h"
 
 struct zlg_context {
@@ -15,6 +16,7 @@ struct zlg_context {
   zlg_runtime_mode mode;       /* OWN or SHARED */
   pid_t pid;                   /* of the process that made it */
   int64_t memory_limit;
+  struct zlg_staging staging;
   int worker_count;
   zlg_worker_info *workers; /* names owned */
   int worker_index[128];    /* StarPU's worker number -> index in workers, -1 none */

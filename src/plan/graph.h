@@ -12,8 +12,7 @@
 struct zlg_tile {
   starpu_data_handle_t handle; /* NULL: empty slot */
   int64_t index;
-  void *buffer;
-  int64_t buffer_bytes;
+  struct zlg_buffer buffer;
   int64_t row, rows, column, columns;
   int pending;
 };
@@ -26,7 +25,7 @@ int zlg_tile_open(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matri
 /* Waits for its tasks and unregisters; with `write` a staged tile goes to its file. The slot is empty after, whatever
  * the status. The buffer stays for the next. */
 int zlg_tile_close(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matrix, bool write);
-void zlg_tile_free(struct zlg_tile *tile);
+void zlg_tile_free(zlg_request *request, struct zlg_tile *tile);
 /* True where the matrix cannot be handed to StarPU where it lies. */
 bool zlg_tile_is_staged(const zlg_matrix *matrix);
 

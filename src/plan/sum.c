@@ -181,14 +181,14 @@ static int allocate(struct run *run) {
 
 static void free_all(struct run *run) {
   for (int64_t i = 0; run->rows && i < run->shape.row_slots; i++) {
-    zlg_tile_free(&run->rows[i].p);
-    zlg_tile_free(&run->rows[i].y);
+    zlg_tile_free(run->request, &run->rows[i].p);
+    zlg_tile_free(run->request, &run->rows[i].y);
     zlg_free(run->rows[i].acc);
     zlg_free(run->rows[i].started);
   }
   for (int64_t j = 0; j < run->shape.column_slots; j++) {
-    if (run->q) zlg_tile_free(&run->q[j]);
-    if (run->x) zlg_tile_free(&run->x[j]);
+    if (run->q) zlg_tile_free(run->request, &run->q[j]);
+    if (run->x) zlg_tile_free(run->request, &run->x[j]);
   }
   zlg_free(run->rows);
   zlg_free(run->q);

@@ -22,18 +22,14 @@ static int stage(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matrix
   bool points_at_origin = matrix->columns == 0; /* D = 0: every point is the same, a column of zeros */
   if (points_at_origin) tile->columns = 1;
   int64_t bytes = tile->rows * tile->columns * (int64_t)element_bytes(matrix);
-  if (bytes > tile->buffer_bytes) {
-    zlg_free_aligned(tile->buffer);
-    tile->buffer = zlg_malloc_aligned(64, (size_t)bytes);
-    tile->buffer_bytes = tile->buffer ? bytes : 0;
-    if (!tile->buffer)
-      return zlg_fail(request->context, ZLG_ENOMEM, "no memory for a tile of %lld bytes", (long long)bytes);
-  }
+  zlg_buffer_want(&request->context->staging, &tile->buffer, bytes);
+  if (!tile->buffer.memory)
+    return zlg_fail(request->context, ZLG_ENOMEM, "no memory for a tile of %lld bytes", (long long)bytes);
   if (points_at_origin)
-    memset(tile->buffer, 0, (size_t)bytes);
+    memset(tile->buffer.memory, 0, (size_t)bytes);
   else if (use != ZLG_TILE_WRITE)
     return zlg_matrix_read(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order,
-                           tight_ld(matrix, tile), tile->buffer);
+                           tight_ld(matrix, tile), tile->buffer.memory);
   return ZLG_OK;
 }
 
@@ -46,7 +42,7 @@ int zlg_tile_open(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matri
   if (staged) {
     int status = stage(request, tile, matrix, use);
     if (status != ZLG_OK) return status;
-    start = tile->buffer;
+    start = tile->buffer.memory;
     ld = tight_ld(matrix, tile);
     if (matrix->path && use != ZLG_TILE_WRITE) /* a file */
       request->report.bytes_read += tile->rows * tile->columns * (int64_t)element_bytes(matrix);
@@ -77,13 +73,13 @@ int zlg_tile_close(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matr
   int status = zlg_request_state(request);
   if (status != ZLG_OK) return status; /* not written: the request must not end as if it were */
   status = zlg_matrix_write(matrix, tile->row, tile->rows, tile->column, tile->columns, matrix->order,
-                            tight_ld(matrix, tile), tile->buffer);
+                            tight_ld(matrix, tile), tile->buffer.memory);
   if (status == ZLG_OK && matrix->path)
     request->report.bytes_written += tile->rows * tile->columns * (int64_t)element_bytes(matrix);
   return status;
 }
 
-void zlg_tile_free(struct zlg_tile *tile) {
-  zlg_free_aligned(tile->buffer);
+void zlg_tile_free(zlg_request *request, struct zlg_tile *tile) {
+  zlg_buffer_release(&request->context->staging, &tile->buffer);
   *tile = (struct zlg_tile){0};
 }

@@ -201,6 +201,7 @@ static int launch(struct function *function, const unsigned grid[3], const unsig
     }
     memcpy(call->value[i], &place, sizeof place);
   }
+  COUNT(launches, 1);
   struct operation *operation = calloc(1, sizeof *operation);
   *operation = (struct operation){.run = kernel_run, .what = function->name, .call = call};
   stream_submit(stream, operation);

@@ -19,7 +19,7 @@ static struct {
   pthread_mutex_t lock;
   int cards;
   size_t bytes;
-  bool peers;
+  bool peers, pins;
   uintptr_t handed, backing; /* CARDS_MOST spaces each */
   size_t next[CARDS_MOST], used[CARDS_MOST];
   struct allocation *allocations, *host;
@@ -29,6 +29,15 @@ static struct {
 static long number(const char *name, long otherwise) {
   const char *text = getenv(name);
   return text && *text ? atol(text) : otherwise;
+}
+
+struct standin_counts counts;
+
+EXPORT struct standin_counts standin_counts(void) {
+  pthread_mutex_lock(&state.lock);
+  struct standin_counts now = counts;
+  pthread_mutex_unlock(&state.lock);
+  return now;
 }
 
 void violation(const char *word, const char *format, ...) {
@@ -73,6 +82,7 @@ static void start(void) {
   if (state.cards > CARDS_MOST) state.cards = CARDS_MOST;
   state.bytes = (size_t)number("ZLG_CARD_MB", 256) << 20;
   state.peers = number("ZLG_CARD_PEER", 1) != 0;
+  state.pins = number("ZLG_CARD_PIN", 1) != 0;
   int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   void *handed = mmap(NULL, CARDS_MOST * SPACE, PROT_NONE, flags, -1, 0);
   void *backing = mmap(NULL, CARDS_MOST * SPACE, PROT_NONE, flags, -1, 0);
@@ -99,6 +109,9 @@ int card_count(void) {
 bool peer_possible(void) {
   return state.peers;
 }
+bool pinning_possible(void) {
+  return state.pins;
+}
 
 void *memory_backing(uintptr_t address) {
   return (void *)(address - state.handed + state.backing);
@@ -117,6 +130,8 @@ struct allocation *memory_new(int card, size_t bytes) {
     made->live = true;
     state.next[card] += room + 2 * PAGE; /* a closed page on either side */
     state.used[card] += room;
+    COUNT(allocated, room);
+    if (state.used[card] > counts.most) counts.most = state.used[card];
     mprotect(memory_backing(made->base), room, PROT_READ | PROT_WRITE);
     memset(memory_backing(made->base), 0xff, room);
     made->next = state.allocations;
@@ -132,6 +147,7 @@ static void close_allocation(struct allocation *allocation) {
   size_t room = (allocation->bytes + PAGE - 1) / PAGE * PAGE;
   allocation->live = false;
   state.used[allocation->card] -= room;
+  COUNT(freed, room);
   madvise(memory_backing(allocation->base), room, MADV_DONTNEED);
   mprotect(memory_backing(allocation->base), room, PROT_NONE);
 }
@@ -181,14 +197,26 @@ struct allocation *memory_find(uintptr_t address) {
 
 /* ---- pinned memory of the host ----------------------------------------------------------------------------------- */
 
-void host_register(void *memory, size_t bytes) {
+/* What is pinned are whole pages. */
+static bool pages_meet(const struct allocation *a, const struct allocation *b) {
+  const uintptr_t a_end = (a->base + a->bytes + PAGE - 1) / PAGE, b_end = (b->base + b->bytes + PAGE - 1) / PAGE;
+  return a->base / PAGE < b_end && b->base / PAGE < a_end;
+}
+
+bool host_register(void *memory, size_t bytes) {
   struct allocation *made = calloc(1, sizeof *made);
-  if (!made) return;
+  if (!made) return false;
   *made = (struct allocation){.card = -1, .base = (uintptr_t)memory, .bytes = bytes, .live = true};
   pthread_mutex_lock(&state.lock);
-  made->next = state.host;
-  state.host = made;
+  bool free_pages = true;
+  for (struct allocation *old = state.host; old; old = old->next) free_pages = free_pages && !pages_meet(made, old);
+  if (free_pages) {
+    made->next = state.host;
+    state.host = made;
+  }
   pthread_mutex_unlock(&state.lock);
+  if (!free_pages) free(made);
+  return free_pages;
 }
 
 bool host_unregister(void *memory) {

@@ -229,12 +229,17 @@ EXPORT cudaError_t cudaFreeHost(void *memory) {
 EXPORT cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags) {
   (void)flags;
   memory_start();
-  if (host_find((uintptr_t)memory)) return remember(cudaErrorHostMemoryAlreadyRegistered);
-  host_register(memory, bytes);
+  if (!pinning_possible()) return remember(cudaErrorNotSupported);
+  if (!host_register(memory, bytes)) return remember(cudaErrorHostMemoryAlreadyRegistered);
+  COUNT(registered, 1);
+  COUNT(pinned_now, 1);
   return remember(cudaSuccess);
 }
 EXPORT cudaError_t cudaHostUnregister(void *memory) {
-  return remember(host_unregister(memory) ? cudaSuccess : cudaErrorHostMemoryNotRegistered);
+  if (!host_unregister(memory)) return remember(cudaErrorHostMemoryNotRegistered);
+  COUNT(unregistered, 1);
+  COUNT(pinned_now, -1);
+  return remember(cudaSuccess);
 }
 EXPORT cudaError_t cudaHostGetDevicePointer(void **device, void *memory, unsigned flags) {
   (void)flags;
@@ -290,6 +295,21 @@ static void run_set(struct operation *o) {
   memset((void *)o->to, o->value, o->bytes);
 }
 
+static void count_copy(uintptr_t to, uintptr_t from, size_t bytes, bool at_once) {
+  const bool to_card = memory_find(to) != NULL, from_card = memory_find(from) != NULL;
+  if (to_card && from_card)
+    COUNT(between, bytes);
+  else if (to_card)
+    COUNT(to_card, bytes);
+  else if (from_card)
+    COUNT(to_host, bytes);
+  if (at_once || to_card == from_card) return;
+  if (host_find(to_card ? from : to))
+    COUNT(pinned, bytes);
+  else
+    COUNT(pageable, bytes);
+}
+
 static int copy(void *stream_handle, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                 size_t height, bool any_card, const char *what) {
   int error;
@@ -308,6 +328,7 @@ static int copy(void *stream_handle, void *to, size_t to_pitch, const void *from
     card_error_set(stream->card, error == cudaErrorIllegalAddress ? error : cudaSuccess);
     return error;
   }
+  count_copy((uintptr_t)to, (uintptr_t)from, width * height, !stream_handle);
   stream_submit(stream, operation);
   return cudaSuccess;
 }

@@ -5,7 +5,8 @@
  *
  * Environment: ZLG_CARDS (number, default 1), ZLG_CARD_MB (memory of each, default 256), ZLG_CARD_PEER (1: cards reach
  * one another's memory once asked to, default; 0: never), ZLG_CARD_DELAY_US (largest random delay before an operation
- * of a stream, default 200), ZLG_CARD_SEED, ZLG_CARD_REPORT (file that each violation is appended to, a line each). */
+ * of a stream, default 200), ZLG_CARD_SEED, ZLG_CARD_PIN (0: the host's memory cannot be pinned), ZLG_CARD_REPORT (file
+ * that each violation is appended to, a line each). */
 #ifndef ZLG_STANDIN_H
 #define ZLG_STANDIN_H
 
@@ -16,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "counts.h"
+
 #define CARDS_MOST 8
 #define STREAMS_MOST 512
 #define ARGUMENTS_MOST 64
@@ -25,6 +28,10 @@
 /* ---- violations: one word, then details; appended to the report and told on stderr --------------------------------
  */
 void violation(const char *word, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Adds to a count: COUNT(launches, 1). */
+extern struct standin_counts counts;
+#define COUNT(what, more) ((void)__atomic_fetch_add(&counts.what, (uint64_t)(more), __ATOMIC_RELAXED))
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 /* An access that was made or is to be made: by which operation of which stream. */
@@ -58,7 +65,9 @@ void memory_info(int card, size_t *available, size_t *total);
 struct allocation *memory_find(uintptr_t address);
 /* Where the bytes of a card's address really are. */
 void *memory_backing(uintptr_t device_address);
-void host_register(void *memory, size_t bytes);
+/* False where a page of it is pinned already. */
+bool host_register(void *memory, size_t bytes);
+bool pinning_possible(void);
 bool host_unregister(void *memory);
 struct allocation *host_find(uintptr_t address);
 
