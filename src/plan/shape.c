@@ -14,6 +14,11 @@
 #define NOMINAL_DISK 1e9 /* a solid-state disk, read in order */
 #define TASK_LEAST 3e-3  /* by the nominal rate, 1 ms or more on a fast core: a task costs some 10 microseconds */
 #define TASK_MOST 8e-3
+#define TIGHT_TASK 5e-4 /* under a small memory limit */
+#define TIGHTER_TASK 2e-4
+#define TIGHTEST_TASK 1e-4 /* what is shorter crawls, and is refused */
+#define CHAINS_ALIVE 8
+#define RIGHT_SIDES_LEAST 16            /* fewer compute the kernel too often */
 #define CHAINS 128                      /* independent chains wanted, so that a machine of that many workers is busy */
 #define ACC_MOST (16ll << 20)           /* bytes of one accumulator */
 #define STARPU_MOST INT64_C(0x7fffffff) /* elements in a direction of a handle */
@@ -125,38 +130,81 @@ static int64_t memory_of(const struct zlg_sum *sum, const struct zlg_sum_shape *
   return s->row_slots * row_slot_bytes(sum, s) + s->column_slots * column_slot_bytes(sum, s);
 }
 
-/* Fewer things alive first, which changes no bit; then smaller tiles. */
-static bool shrink(int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
-  if (s->row_slots > 2 * s->group)
-    s->row_slots = max64(2 * s->group, s->row_slots / 2);
-  else if (s->group > 1)
-    s->group /= 2, s->row_slots = max64(min64(s->row_slots, 2 * s->group), 1);
-  else if (s->column_slots > 2)
-    s->column_slots /= 2;
-  else if (s->row_slots > 1)
-    s->row_slots /= 2;
-  else if (s->rt > 16)
-    s->rt = (s->rt + 1) / 2, count_tiles(m, n, r, s);
-  else if (s->mt > 256)
-    s->mt = (s->mt + 1) / 2, count_tiles(m, n, r, s);
-  else if (s->nt > 256)
-    s->nt = (s->nt + 1) / 2, count_tiles(m, n, r, s);
-  else if (s->parts > 1)
-    s->parts /= 2;
+/* The fewest things alive that a tile's size is judged by: the same whatever the workers. */
+static void fewest_slots(struct zlg_sum_shape *s, int64_t chains) {
+  s->row_slots = s->group = min64(ceil_div(chains, s->parts), s->mi);
+  s->column_slots = min64(2, s->nj);
+}
+
+/* One step to a smaller tile that lasts `least` seconds still: fewer right-hand sides, or the side that takes more
+ * memory. Where columns take none they grow as the rows shrink, and tasks last as long as before. */
+static bool smaller_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, double least,
+                         struct zlg_sum_shape *s) {
+  const struct unit_costs c = costs_of(sum, s->rt);
+  int64_t row_bytes = s->row_slots * row_slot_bytes(sum, s), column_bytes = s->column_slots * column_slot_bytes(sum, s);
+  int64_t mt = balanced(m, s->mt / 2), nt = balanced(n, s->nt / 2), wide = s->nt;
+  if (column_bytes == 0 && !sum->context->options.tile_columns)
+    wide = min64(balanced(n, min64(n, 2 * s->nt)), STARPU_MOST);
+  bool rows = mt < s->mt && tile_seconds(&c, (double)mt, (double)wide) >= least;
+  bool columns = column_bytes > 0 && nt < s->nt && tile_seconds(&c, (double)s->mt, (double)nt) >= least;
+  if (s->rt > RIGHT_SIDES_LEAST)
+    s->rt = (s->rt + 1) / 2;
+  else if (columns && (column_bytes > row_bytes || !rows))
+    s->nt = nt;
+  else if (rows)
+    s->mt = mt, s->nt = wide;
   else
     return false;
-  s->group = min64(s->group, s->row_slots);
+  count_tiles(m, n, r, s);
+  return true;
+}
+
+/* Tiles that fit with some chains alive; else shorter ones, with fewer; else with fewer chains in all. */
+static bool fit_tiles(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
+  static const struct {
+    int64_t chains;
+    double least;
+  } stages[] = {{CHAINS_ALIVE, TIGHT_TASK}, {4, TIGHTER_TASK}, {2, TIGHTEST_TASK}, {1, TIGHTEST_TASK}};
+  for (int i = 0; i < 4; i++) {
+    int64_t most = sum->context->memory_limit;
+    while (fewest_slots(s, stages[i].chains), memory_of(sum, s) > most)
+      if (!smaller_tile(sum, m, n, r, stages[i].least, s)) break;
+    while (fewest_slots(s, stages[i].chains), memory_of(sum, s) > most && s->parts > stages[i].chains) s->parts /= 2;
+    if (memory_of(sum, s) <= most) return true;
+  }
+  return false;
+}
+
+/* Fewer things alive, which changes no bit. A group keeps some chains going and shares what it reads, so it is the last
+ * to go. */
+static bool fewer_slots(struct zlg_sum_shape *s) {
+  int64_t busy = ceil_div(CHAINS_ALIVE, s->parts);
+  if (s->row_slots > 2 * s->group)
+    s->row_slots = max64(2 * s->group, s->row_slots / 2);
+  else if (s->group > busy)
+    s->group = max64(busy, s->group / 2), s->row_slots = min64(s->row_slots, 2 * s->group);
+  else if (s->column_slots > 4)
+    s->column_slots = max64(4, s->column_slots / 2);
+  else if (s->row_slots > s->group)
+    s->row_slots = max64(s->group, s->row_slots / 2);
+  else if (s->column_slots > 2)
+    s->column_slots = 2;
+  else if (s->group > 1)
+    s->row_slots = s->group = s->group / 2;
+  else
+    return false;
   return true;
 }
 
 static int fit_memory(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
   int64_t limit = sum->context->memory_limit;
-  while ((s->memory_bytes = memory_of(sum, s)) > limit)
-    if (!shrink(m, n, r, s))
-      return zlg_fail(
-          sum->context, ZLG_ELIMIT,
-          "the smallest tiles (%lld x %lld, %lld columns) need %lld bytes and the memory limit is %lld bytes",
-          (long long)s->mt, (long long)s->nt, (long long)s->rt, (long long)s->memory_bytes, (long long)limit);
+  if (!fit_tiles(sum, m, n, r, s))
+    return zlg_fail(sum->context, ZLG_ELIMIT,
+                    "the smallest tiles (%lld x %lld, %lld columns) need %lld bytes and the memory limit is %lld bytes",
+                    (long long)s->mt, (long long)s->nt, (long long)s->rt, (long long)memory_of(sum, s),
+                    (long long)limit);
+  choose_slots(sum, s);
+  while ((s->memory_bytes = memory_of(sum, s)) > limit && fewer_slots(s)) continue;
   return ZLG_OK;
 }
 
@@ -246,7 +294,6 @@ int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, str
                     (long long)m, (long long)n, (long long)r);
   choose_tile(sum, m, n, r, shape);
   count_tiles(m, n, r, shape);
-  choose_slots(sum, shape);
   int status = fit_memory(sum, m, n, r, shape);
   if (status != ZLG_OK) return status;
   fill_costs(sum, m, n, r, shape);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define CHECK(condition) zlg_check((condition), #condition, __FILE__, __LINE__)
@@ -100,6 +101,70 @@ static void tiles_stay_below_what_starpu_counts(void) {
   zlg_matrix_release(many);
   munmap(nowhere, (size_t)rows * 4);
   zlg_context_release(context);
+}
+
+/* --- small memory limits --- */
+
+#define MANY INT64_C(1000000)
+#define A_NOMINAL_TASK 1e-4 /* seconds at 1e11 flops a second: the shortest that a limit leaves (src/plan/shape.c) */
+
+/* The cost of a product of MANY x MANY points on so many workers. Operands in memory are addresses only: nothing is
+ * read. Constants are staged, as files are. */
+static int cost_under_limit(int64_t limit, int workers, const void *memory, zlg_cost *cost, char *message) {
+  zlg_context_options options;
+  zlg_context *context = NULL;
+  zlg_matrix *points = NULL;
+  zlg_operator *K = NULL;
+  zlg_kernel_spec spec;
+  zlg_test_context_options(&options);
+  options.cpu_workers = workers;
+  options.memory_limit = limit;
+  ZLG_CHECK_OK(zlg_context_create(&context, &options), NULL);
+  if (memory)
+    ZLG_CHECK_OK(zlg_matrix_wrap_const(context, &points, ZLG_F32, MANY, 3, ZLG_ROW_MAJOR, 3, memory), context);
+  else
+    ZLG_CHECK_OK(zlg_matrix_constant(context, &points, ZLG_F32, MANY, 3, 1), context);
+  zlg_kernel_spec_init(&spec, ZLG_GAUSSIAN);
+  ZLG_CHECK_OK(zlg_kernel(context, &K, &spec, points, points), context);
+  int status = zlg_operator_cost(K, ZLG_NOTRANS, 1, cost);
+  snprintf(message, 500, "%s", zlg_context_message(context));
+  zlg_operator_release(K);
+  zlg_matrix_release(points);
+  zlg_context_release(context);
+  return status;
+}
+
+/* Returns whether the limit is enough. */
+static bool check_limit(int64_t limit, const void *memory) {
+  zlg_cost one, two;
+  char message[500];
+  int status = cost_under_limit(limit, 1, memory, &one, message);
+  CHECK(cost_under_limit(limit, 2, memory, &two, message) == status);
+  if (status == ZLG_OK) {
+    double pairs = (double)one.tile_rows * (double)one.tile_columns;
+    CHECK(one.memory_bytes <= limit && two.memory_bytes <= limit);
+    CHECK(pairs * one.flops / one.work >= A_NOMINAL_TASK * 1e11);
+    CHECK(one.tile_rows == two.tile_rows && one.tile_columns == two.tile_columns && one.tasks == two.tasks);
+    return true;
+  }
+  long long least = 0;
+  const char *words = strstr(message, "need ");
+  CHECK(status == ZLG_ELIMIT && words && sscanf(words, "need %lld bytes", &least) == 1 && least > limit);
+  CHECK(cost_under_limit(least, 2, memory, &two, message) == ZLG_OK);
+  CHECK(cost_under_limit(least - 1, 2, memory, &two, message) == ZLG_ELIMIT);
+  return false;
+}
+
+/* However small the limit: tiles that are worth a task, the same for any number of workers, or a refusal that names the
+ * least limit that is enough. Points in memory need little more than the sums of some rows. */
+static void a_small_limit_leaves_tiles_worth_a_task(void) {
+  void *nowhere = mmap(NULL, (size_t)MANY * 12, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK(nowhere != MAP_FAILED);
+  for (int64_t limit = 300; limit < 10000000; limit *= 3) {
+    CHECK(check_limit(limit, nowhere) || limit < 20000);
+    CHECK(check_limit(limit, NULL) || limit < 50000);
+  }
+  munmap(nowhere, (size_t)MANY * 12);
 }
 
 /* --- bytes of files --- */
@@ -234,6 +299,7 @@ int main(int argc, char **argv) {
   static const struct zlg_test_case cases[] = {
       {"shares and progress add up whatever the columns", shares_and_progress_add_up_whatever_the_columns},
       {"tiles stay below what StarPU counts", tiles_stay_below_what_starpu_counts},
+      {"a small limit leaves tiles worth a task", a_small_limit_leaves_tiles_worth_a_task},
       {"bytes of files are those of the operands", bytes_of_files_are_those_of_the_operands},
       {"bytes that are read again are foretold", bytes_that_are_read_again_are_foretold},
       {"a constant computes as the same numbers in memory", a_constant_computes_as_the_same_numbers_in_memory},
