@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void zlg_test_starpu_conf(struct starpu_conf *conf) {
   starpu_conf_init(conf);
@@ -37,4 +38,37 @@ int zlg_test_starpu_worker(zlg_worker_kind kind, int index) {
                                      : kind == ZLG_WORKER_CUDA ? STARPU_CUDA_WORKER
                                                                : STARPU_CPU_WORKER;
   return starpu_worker_get_by_type(type, index);
+}
+
+int zlg_test_starpu_each(int index) {
+  const int devices = zlg_test_device_workers();
+  return index < devices    ? zlg_test_starpu_worker(zlg_test_device_kind(), index)
+         : index == devices ? zlg_test_starpu_worker(ZLG_WORKER_CPU, 0)
+                            : -1;
+}
+
+void zlg_test_starpu_run(struct starpu_codelet *codelet, struct zlg_task_head *head, int worker,
+                         const starpu_data_handle_t *handles, const enum starpu_data_access_mode *modes, int count) {
+  struct starpu_task *task = starpu_task_create();
+  const size_t all = (size_t)count;
+  task->cl = codelet;
+  task->cl_arg = head;
+  task->nbuffers = count;
+  if (count > STARPU_NMAXBUFS) { /* StarPU gives these back */
+    task->dyn_handles = malloc(all * sizeof *handles);
+    task->dyn_modes = malloc(all * sizeof *modes);
+  }
+  memcpy(task->dyn_handles ? task->dyn_handles : task->handles, handles, all * sizeof *handles);
+  memcpy(task->dyn_modes ? task->dyn_modes : task->modes, modes, all * sizeof *modes);
+  task->execute_on_a_specific_worker = 1;
+  task->workerid = (unsigned)worker;
+  task->detach = 0;
+  task->destroy = 0;
+  *head = (struct zlg_task_head){0};
+  CU_ASSERT_EQUAL(starpu_task_submit(task), 0);
+  CU_ASSERT_EQUAL(starpu_task_wait(task), 0);
+  CU_ASSERT_EQUAL(task->profiling_info->workerid, worker);
+  CU_ASSERT_EQUAL(head->status, ZLG_OK);
+  CU_ASSERT(head->start > 0);
+  starpu_task_destroy(task);
 }

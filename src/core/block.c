@@ -134,48 +134,26 @@ static void *cut_buffer(const zlg_matrix *matrix, const struct transfer *t, cons
   return buffer;
 }
 
-static int read_run(const zlg_matrix *matrix, const struct transfer *t, int64_t i, int64_t k, int64_t elements,
-                    void *to) {
-  return matrix->ops->read(matrix, matrix_offset(t, i, k), elements * (int64_t)t->size, to);
+/* Out of a store or into it: the other is NULL. */
+struct way {
+  const zlg_matrix *from;
+  zlg_matrix *to;
+};
+
+static int move_run(const struct way *way, const struct transfer *t, int64_t i, int64_t k, int64_t elements,
+                    void *memory) {
+  int64_t offset = matrix_offset(t, i, k), bytes = elements * (int64_t)t->size;
+  return way->to ? way->to->ops->write(way->to, offset, bytes, memory)
+                 : way->from->ops->read(way->from, offset, bytes, memory);
 }
 
-static int write_run(zlg_matrix *matrix, const struct transfer *t, int64_t i, int64_t k, int64_t elements,
-                     const void *from) {
-  return matrix->ops->write(matrix, matrix_offset(t, i, k), elements * (int64_t)t->size, from);
-}
-
-static int read_direct(const zlg_matrix *matrix, const struct transfer *t, bool whole, void *to) {
-  if (whole) return read_run(matrix, t, 0, 0, t->count * t->width, to);
-  int status = ZLG_OK;
-  for (int64_t i = 0; i < t->count && status == ZLG_OK; i++)
-    status = read_run(matrix, t, i, 0, t->width, (char *)to + block_offset(t, i, 0));
-  return status;
-}
-
-static int write_direct(zlg_matrix *matrix, const struct transfer *t, bool whole, const void *from) {
-  if (whole) return write_run(matrix, t, 0, 0, t->count * t->width, from);
-  int status = ZLG_OK;
-  for (int64_t i = 0; i < t->count && status == ZLG_OK; i++)
-    status = write_run(matrix, t, i, 0, t->width, (const char *)from + block_offset(t, i, 0));
-  return status;
-}
-
-/* One piece, lines [i, i + lines) and elements [k, k + width), between file and buffer. */
-static int read_piece(const zlg_matrix *matrix, const struct transfer *t, const struct cut *cut, int64_t i,
-                      int64_t lines, int64_t k, int64_t width, char *buffer) {
-  if (cut->whole) return read_run(matrix, t, i, k, (lines - 1) * cut->stride + width, buffer);
+/* One piece, lines [i, i + lines) and elements [k, k + width), between the store and memory with this stride. */
+static int move_piece(const struct way *way, const struct transfer *t, bool whole, int64_t i, int64_t lines, int64_t k,
+                      int64_t width, char *memory, int64_t stride) {
+  if (whole) return move_run(way, t, i, k, (lines - 1) * stride + width, memory);
   int status = ZLG_OK;
   for (int64_t line = 0; line < lines && status == ZLG_OK; line++)
-    status = read_run(matrix, t, i + line, k, width, buffer + (size_t)(line * cut->stride) * t->size);
-  return status;
-}
-
-static int write_piece(zlg_matrix *matrix, const struct transfer *t, const struct cut *cut, int64_t i, int64_t lines,
-                       int64_t k, int64_t width, const char *buffer) {
-  if (cut->whole) return write_run(matrix, t, i, k, (lines - 1) * cut->stride + width, buffer);
-  int status = ZLG_OK;
-  for (int64_t line = 0; line < lines && status == ZLG_OK; line++)
-    status = write_run(matrix, t, i + line, k, width, buffer + (size_t)(line * cut->stride) * t->size);
+    status = move_run(way, t, i + line, k, width, memory + (size_t)(line * stride) * t->size);
   return status;
 }
 
@@ -183,33 +161,19 @@ static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-static int read_store(const zlg_matrix *matrix, const struct transfer *t, void *to) {
-  struct cut cut = cut_block(t, GAP_BYTES);
-  if (cut.direct) return read_direct(matrix, t, cut.whole, to);
-  char *buffer = cut_buffer(matrix, t, &cut);
+/* The caller's block is only read where the way goes into the store. */
+static int move_store(const struct way *way, const struct transfer *t, void *block) {
+  struct cut cut = cut_block(t, way->to ? 0 : GAP_BYTES);
+  if (cut.direct) return move_piece(way, t, cut.whole, 0, t->count, 0, t->width, block, t->block_stride);
+  char *buffer = cut_buffer(way->to ? way->to : way->from, t, &cut);
   if (!buffer) return ZLG_ENOMEM;
   int status = ZLG_OK;
   for (int64_t i = 0; i < t->count && status == ZLG_OK; i += cut.lines)
     for (int64_t k = 0; k < t->width && status == ZLG_OK; k += cut.width) {
       int64_t lines = least(cut.lines, t->count - i), width = least(cut.width, t->width - k);
-      status = read_piece(matrix, t, &cut, i, lines, k, width, buffer);
-      if (status == ZLG_OK) piece_to_block(t, i, lines, k, width, buffer, cut.stride, to);
-    }
-  zlg_free(buffer);
-  return status;
-}
-
-static int write_store(zlg_matrix *matrix, const struct transfer *t, const void *from) {
-  struct cut cut = cut_block(t, 0);
-  if (cut.direct) return write_direct(matrix, t, cut.whole, from);
-  char *buffer = cut_buffer(matrix, t, &cut);
-  if (!buffer) return ZLG_ENOMEM;
-  int status = ZLG_OK;
-  for (int64_t i = 0; i < t->count && status == ZLG_OK; i += cut.lines)
-    for (int64_t k = 0; k < t->width && status == ZLG_OK; k += cut.width) {
-      int64_t lines = least(cut.lines, t->count - i), width = least(cut.width, t->width - k);
-      block_to_piece(t, i, lines, k, width, from, buffer, cut.stride);
-      status = write_piece(matrix, t, &cut, i, lines, k, width, buffer);
+      if (way->to) block_to_piece(t, i, lines, k, width, block, buffer, cut.stride);
+      status = move_piece(way, t, cut.whole, i, lines, k, width, buffer, cut.stride);
+      if (way->from && status == ZLG_OK) piece_to_block(t, i, lines, k, width, buffer, cut.stride, block);
     }
   zlg_free(buffer);
   return status;
@@ -217,14 +181,14 @@ static int write_store(zlg_matrix *matrix, const struct transfer *t, const void 
 
 int zlg_block_read(const zlg_matrix *matrix, const struct zlg_block *block, void *to) {
   struct transfer t = describe(matrix, block);
-  if (matrix->ops) return read_store(matrix, &t, to);
+  if (matrix->ops) return move_store(&(struct way){.from = matrix}, &t, to);
   piece_to_block(&t, 0, t.count, 0, t.width, (const char *)matrix->data + matrix_offset(&t, 0, 0), t.stride, to);
   return ZLG_OK;
 }
 
 int zlg_block_write(zlg_matrix *matrix, const struct zlg_block *block, const void *from) {
   struct transfer t = describe(matrix, block);
-  if (matrix->ops) return write_store(matrix, &t, from);
+  if (matrix->ops) return move_store(&(struct way){.to = matrix}, &t, (void *)from);
   block_to_piece(&t, 0, t.count, 0, t.width, from, (char *)matrix->data + matrix_offset(&t, 0, 0), t.stride);
   return ZLG_OK;
 }

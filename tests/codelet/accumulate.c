@@ -75,29 +75,8 @@ static void run_on(struct sum *s, int worker) {
                                 sizeof(double));
     modes[1 + p] = p == 0 ? STARPU_RW : STARPU_R;
   }
-  struct starpu_task *task = starpu_task_create();
-  const size_t count = (size_t)args->parts + 1;
-  task->cl = zlg_codelet_accumulate.codelet;
-  task->cl_arg = args;
-  task->nbuffers = (int)count;
-  if (count > STARPU_NMAXBUFS) { /* StarPU gives these back */
-    task->dyn_handles = malloc(count * sizeof *handles);
-    task->dyn_modes = malloc(count * sizeof *modes);
-  }
-  memcpy(task->dyn_handles ? task->dyn_handles : task->handles, handles, count * sizeof *handles);
-  memcpy(task->dyn_modes ? task->dyn_modes : task->modes, modes, count * sizeof *modes);
-  task->execute_on_a_specific_worker = 1;
-  task->workerid = (unsigned)worker;
-  task->detach = 0;
-  task->destroy = 0;
-  args->head = (struct zlg_task_head){0};
-  CU_ASSERT_EQUAL(starpu_task_submit(task), 0);
-  CU_ASSERT_EQUAL(starpu_task_wait(task), 0);
-  CU_ASSERT_EQUAL(task->profiling_info->workerid, worker);
-  CU_ASSERT_EQUAL(args->head.status, ZLG_OK);
-  CU_ASSERT(args->head.start > 0);
-  starpu_task_destroy(task);
-  for (size_t i = 0; i < count; i++) starpu_data_unregister(handles[i]);
+  zlg_test_starpu_run(zlg_codelet_accumulate.codelet, &args->head, worker, handles, modes, args->parts + 1);
+  for (int i = 0; i <= args->parts; i++) starpu_data_unregister(handles[i]);
   for (int p = 0; p < args->parts; p++) free(copies[p]);
 }
 
@@ -132,10 +111,7 @@ static void check_gaps(const struct sum *s) {
 
 static void check_sum(const struct setting *set) {
   struct sum s = make(set);
-  const int devices = zlg_test_device_workers();
-  for (int i = 0; i <= devices; i++) {
-    int worker =
-        i < devices ? zlg_test_starpu_worker(zlg_test_device_kind(), i) : zlg_test_starpu_worker(ZLG_WORKER_CPU, 0);
+  for (int index = 0, worker; (worker = zlg_test_starpu_each(index)) >= 0; index++) {
     run_on(&s, worker);
     check_against_reference(&s);
     check_gaps(&s);

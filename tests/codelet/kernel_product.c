@@ -106,25 +106,9 @@ static void run_on(struct product *p, int worker) {
   starpu_vector_data_register(&handles[3], STARPU_MAIN_RAM, (uintptr_t)p->w, (uint32_t)args->d, sizeof(double));
   starpu_vector_data_register(&handles[4], STARPU_MAIN_RAM, (uintptr_t)p->acc, (uint32_t)(args->m * args->r),
                               sizeof(double));
-  struct starpu_task *task = starpu_task_create();
-  task->cl = zlg_codelet_kernel_product.codelet;
-  task->cl_arg = args;
-  task->nbuffers = 5;
-  for (int i = 0; i < 5; i++) {
-    task->handles[i] = handles[i];
-    task->modes[i] = i < 4 ? STARPU_R : args->first ? STARPU_W : STARPU_RW;
-  }
-  task->execute_on_a_specific_worker = 1;
-  task->workerid = (unsigned)worker;
-  task->detach = 0;
-  task->destroy = 0;
-  args->head = (struct zlg_task_head){0};
-  CU_ASSERT_EQUAL(starpu_task_submit(task), 0);
-  CU_ASSERT_EQUAL(starpu_task_wait(task), 0);
-  CU_ASSERT_EQUAL(task->profiling_info->workerid, worker);
-  CU_ASSERT_EQUAL(args->head.status, ZLG_OK);
-  CU_ASSERT(args->head.start > 0);
-  starpu_task_destroy(task);
+  const enum starpu_data_access_mode modes[] = {STARPU_R, STARPU_R, STARPU_R, STARPU_R,
+                                                args->first ? STARPU_W : STARPU_RW};
+  zlg_test_starpu_run(zlg_codelet_kernel_product.codelet, &args->head, worker, handles, modes, 5);
   for (int i = 0; i < 5; i++) starpu_data_unregister(handles[i]);
 }
 
@@ -208,14 +192,6 @@ static void check_against(const struct product *p, const double *before, const d
   free(k), free(error);
 }
 
-/* The StarPU workers of the mode: on a mode with devices, the devices and the CPU worker. */
-static int worker_at(int index) {
-  const int devices = zlg_test_device_workers();
-  return index < devices    ? zlg_test_starpu_worker(zlg_test_device_kind(), index)
-         : index == devices ? zlg_test_starpu_worker(ZLG_WORKER_CPU, 0)
-                            : -1;
-}
-
 /* On each worker, against the reference; all devices of a kind must give the same bits. */
 static void check_product(const struct setting *set) {
   struct product p = make(set);
@@ -223,7 +199,7 @@ static void check_product(const struct setting *set) {
   double *before = malloc(count * sizeof(double)), *device = malloc(count * sizeof(double));
   uint64_t state = 7;
   for (size_t i = 0; i < count; i++) before[i] = set->add ? zlg_test_normal(&state) : NAN;
-  for (int index = 0, worker; (worker = worker_at(index)) >= 0; index++) {
+  for (int index = 0, worker; (worker = zlg_test_starpu_each(index)) >= 0; index++) {
     memcpy(p.acc, before, count * sizeof(double));
     run_on(&p, worker);
     if (index > 0 && index < zlg_test_device_workers()) {
@@ -352,7 +328,7 @@ static void set_all(zlg_type type, void *data, int64_t count, double value) {
 }
 
 static void on_each_worker(struct product *p, void (*check)(const struct product *p)) {
-  for (int index = 0, worker; (worker = worker_at(index)) >= 0; index++) {
+  for (int index = 0, worker; (worker = zlg_test_starpu_each(index)) >= 0; index++) {
     if (p->args.first) set_all(ZLG_F64, p->acc, p->args.m * p->args.r, NAN);
     run_on(p, worker);
     check(p);
@@ -459,7 +435,7 @@ static void no_points(void) {
     struct product p =
         make(&(struct setting){.kind = ZLG_GAUSSIAN, .type = ZLG_F32, .m = 20, .n = 1, .d = 2, .r = 1, .add = add});
     p.args.n = 0;
-    for (int index = 0, worker; (worker = worker_at(index)) >= 0; index++) {
+    for (int index = 0, worker; (worker = zlg_test_starpu_each(index)) >= 0; index++) {
       set_all(ZLG_F64, p.acc, 20, add ? 2.5 : NAN);
       run_on(&p, worker);
       is_before(&p);
@@ -479,7 +455,7 @@ static void kernel_matrix_is_symmetric_to_the_bit(void) {
       }
     for (int i = 0; i < n; i++)
       for (int j = 0; j < n; j++) zlg_test_set(types[t], ZLG_ROW_MAJOR, p.ldb, p.b, i, j, i == j);
-    for (int index = 0, worker; (worker = worker_at(index)) >= 0; index++) {
+    for (int index = 0, worker; (worker = zlg_test_starpu_each(index)) >= 0; index++) {
       run_on(&p, worker);
       for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) CU_ASSERT_EQUAL(p.acc[i * n + j], p.acc[j * n + i]);
