@@ -5,12 +5,15 @@
 #include "src/core/runtime.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "codelets/common/device.h"
@@ -198,6 +201,22 @@ static void work(void) {
   if (!ZLG_SIMULATED) starpu_resume();
 }
 
+/* One process at a time starts StarPU on a directory: its first start measures the bus and writes files there, and a
+ * second process that read one half written would be aborted by it. Not waited for longer than LOCK_SECONDS, which
+ * would be for a process that was stopped; without a lock (-1) StarPU starts all the same. */
+#define LOCK_SECONDS 120
+static int lock_model_directory(const char *path) {
+  char name[576];
+  snprintf(name, sizeof name, "%s/zellige.lock", path);
+  int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const struct timespec pause = {0, 5000000};
+  for (int tries = 0; lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0; tries++) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || tries >= LOCK_SECONDS * 200) break;
+    nanosleep(&pause, NULL);
+  }
+  return lock;
+}
+
 static int start_own(zlg_context *context) {
   const zlg_context_options *options = &context->options;
   if (ZLG_SIMULATED && zlg_simulated_machine.cores == 0)
@@ -207,7 +226,11 @@ static int start_own(zlg_context *context) {
   int status = make_model_directory(context->model_directory);
   cpu_set_t processors;
   zlg_affinity_of_caller(&processors);
-  if (status == ZLG_OK) status = start_starpu(options);
+  if (status == ZLG_OK) {
+    int lock = lock_model_directory(context->model_directory);
+    status = start_starpu(options);
+    if (lock >= 0) close(lock);
+  }
   if (status != ZLG_OK) return status;
   if (!ZLG_SIMULATED) zlg_affinity_apply(options->bind_workers, &processors);
   if (starpu_memory_nodes_get_count() > 1) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
