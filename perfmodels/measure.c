@@ -14,8 +14,7 @@
 #include "src/core/runtime.h"
 
 #define WARM_UP 2 /* the first tasks meet cold caches and a driver's first launch */
-#define ROUNDS 6  /* at most so many times `samples` tasks, until enough of them lie close together */
-#define CALM 0.1  /* relative width of that */
+#define ROUNDS 12 /* at most so many times `samples` tasks, until enough of them were undisturbed */
 #define MOST_SAMPLES 1000
 
 struct bench;
@@ -156,73 +155,24 @@ static int run(struct bench *bench, struct sample *samples, int count, unsigned 
   return status;
 }
 
-/* ---- statistics ------------------------------------------------------------------------------------------------- */
-
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median_of(double *values, int count) {
-  qsort(values, (size_t)count, sizeof *values, by_value);
-  return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
-}
-
-/* The undisturbed samples lie close together, however many others a busy machine has delayed. Sorts `times` and finds
- * the narrowest run of `wanted` of them, from *first on; returns its width, relative to its least. */
-static double densest(double *times, int count, int wanted, int *first) {
-  double least = INFINITY;
-  qsort(times, (size_t)count, sizeof *times, by_value);
-  for (int i = 0; i + wanted <= count; i++) {
-    double width = times[i + wanted - 1] / times[i] - 1;
-    if (width < least) least = width, *first = i;
-  }
-  return least;
-}
-
-/* Accepted are those `wanted`, and what lies within six deviations of them around their median (or five percent, where
- * it is calm). Returns how many, from *first on. */
-static int accept(const double *times, int count, int wanted, int *first) {
-  double away[MOST_SAMPLES + MOST_SAMPLES / 8 + 1];
-  int begin = *first, end = *first + wanted;
-  double median = times[begin + wanted / 2];
-  for (int i = 0; i < wanted; i++) away[i] = fabs(times[begin + i] - median);
-  double most = fmax(6 * median_of(away, wanted), 0.05 * median);
-  while (begin > 0 && times[begin - 1] >= median - most) begin--;
-  while (end < count && times[end] <= median + most) end++;
-  *first = begin;
-  return end - begin;
-}
-
-static void summarise(double *times, int count, int measured, zlg_model_point *point) {
-  double sum = 0, away = 0, squares = 0;
-  point->seconds = median_of(times, count);
-  for (int i = 0; i < count; i++) sum += times[i], away += fabs(times[i] - point->seconds);
-  point->mean = sum / count;
-  point->deviation = away / count;
-  for (int i = 0; i < count; i++) squares += (times[i] - point->mean) * (times[i] - point->mean);
-  point->spread = sqrt(squares / count);
-  point->samples = count;
-  point->outliers = measured - count;
-}
+/* ---- samples ------------------------------------------------------------------------------------------------------
+ */
 
 static int take_samples(struct bench *bench, int wanted, struct sample *samples, unsigned char *args,
                         zlg_model_point *point) {
-  double times[ROUNDS * MOST_SAMPLES], width = INFINITY;
-  int measured = 0, first = 0;
+  double times[ROUNDS * MOST_SAMPLES];
+  int measured = 0;
+  bool settled = false;
   int status = run(bench, samples, WARM_UP, args);
-  for (int round = 0; status == ZLG_OK && round < ROUNDS && width > CALM; round++) {
+  for (int round = 0; status == ZLG_OK && round < ROUNDS && !settled; round++) {
     /* A few more than wanted at once, since some will be outliers. */
     int count = round == 0 ? wanted + wanted / 8 : wanted;
     if (measured + count > ROUNDS * MOST_SAMPLES) break;
     status = run(bench, samples, count, args);
     for (int i = 0; status == ZLG_OK && i < count; i++) times[measured++] = samples[i].seconds;
-    if (status == ZLG_OK) width = densest(times, measured, wanted, &first);
+    if (status == ZLG_OK) settled = zlg_samples_summarise(times, measured, wanted, point);
   }
-  if (status != ZLG_OK) return status;
-  int accepted = accept(times, measured, wanted, &first);
-  summarise(times + first, accepted, measured, point);
-  return ZLG_OK;
+  return status;
 }
 
 int zlg_measure(zlg_context *context, const struct zlg_codelet *codelet, const void *args, const struct zlg_case *what,

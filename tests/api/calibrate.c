@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "codelets/common/model.h"
+#include "perfmodels/perfmodels.h"
 #include "src/core/runtime.h"
 #include "tests/support_product.h"
 
@@ -291,6 +292,40 @@ static void unusable_models_are_named_and_skipped(void) {
   CHECK(unlink(path) == 0);
 }
 
+/* ---- samples ---- */
+
+/* `count` times around `around`, from one part in `width` below to as much above. */
+static int add_times(double *times, int at, int count, double around, double width, uint64_t *state) {
+  for (int i = 0; i < count; i++) times[at + i] = around * (1 + width * (2 * zlg_test_uniform(state) - 1));
+  return at + count;
+}
+
+static void delayed_samples_are_outliers_however_many(void) {
+  zlg_model_point point = {0};
+  double times[400];
+  uint64_t state = 4;
+  /* A slice of the scheduler's time is more exact than the task itself. */
+  int count = add_times(times, 0, 26, 1.7e-3, 0.03, &state);
+  count = add_times(times, count, 200, 8e-3, 1e-4, &state);
+  CHECK(zlg_samples_summarise(times, count, 25, &point));
+  ZLG_CHECK_CLOSE(point.seconds, 1.7e-3, 0.03 * 1.7e-3);
+  CHECK(point.samples == 26 && point.outliers == 200);
+  CHECK(point.deviation > 0 && point.deviation < 0.03 * 1.7e-3 && point.spread >= point.deviation);
+  /* Too few undisturbed ones: more are wanted, and meanwhile the others are all there is. */
+  count = add_times(times, 0, 12, 1.7e-3, 0.03, &state);
+  count = add_times(times, count, 30, 8e-3, 1e-4, &state);
+  CHECK(!zlg_samples_summarise(times, count, 25, &point));
+  CHECK(point.samples == 30 && point.outliers == 12);
+  /* One freak of two hundred asks for nothing. */
+  count = add_times(times, 0, 1, 1e-6, 0.1, &state);
+  count = add_times(times, count, 199, 5e-3, 0.02, &state);
+  CHECK(zlg_samples_summarise(times, count, 25, &point) && point.outliers >= 1);
+  ZLG_CHECK_CLOSE(point.seconds, 5e-3, 0.02 * 5e-3);
+  /* A restless machine: the narrowest run. */
+  for (count = 0; count < 100; count++) times[count] = 1e-3 * pow(1.02, count);
+  CHECK(!zlg_samples_summarise(times, count, 25, &point) && point.samples >= 25);
+}
+
 /* ---- models decide ---------------------------------------------------------------------------------------------- */
 
 static double device_share(double cpu, double opencl) {
@@ -354,6 +389,7 @@ int main(int argc, char **argv) {
       {"a model comes back to the last bit", a_model_comes_back_to_the_last_bit},
       {"damage of any byte is noticed", damage_of_any_byte_is_noticed},
       {"unusable models are named and skipped", unusable_models_are_named_and_skipped},
+      {"delayed samples are outliers however many", delayed_samples_are_outliers_however_many},
       {"tampered models move the work", tampered_models_move_the_work},
       {"wrong options are refused", wrong_options_are_refused},
       {"a short calibration measures, resumes and keeps", a_short_calibration_measures_resumes_and_keeps},
