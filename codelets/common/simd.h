@@ -8,6 +8,13 @@
 #ifndef ZLG_COMMON_SIMD_H
 #define ZLG_COMMON_SIMD_H
 
+/* The kernels' loops are a few per cent faster for it, and options of the command line come in the wrong order: the
+ * builder's -O2 stands behind ours. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) &&             \
+    !defined(__SANITIZE_THREAD__)
+#pragma GCC optimize("O3")
+#endif
+
 #include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__)
