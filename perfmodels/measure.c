@@ -13,8 +13,9 @@
 #include "src/core/memory.h"
 #include "src/core/runtime.h"
 
-#define WARM_UP 2 /* the first tasks meet cold caches and a driver's first launch */
-#define ROUNDS 12 /* at most so many times `samples` tasks, until enough of them were undisturbed */
+#define WARM_UP 2   /* the first tasks meet cold caches and a driver's first launch */
+#define ROUNDS 12   /* at most so many times `samples` tasks, until enough of them were undisturbed */
+#define PATIENCE 3. /* seconds; what is still disturbed then stays so */
 #define MOST_SAMPLES 1000
 
 struct bench;
@@ -163,8 +164,10 @@ static int take_samples(struct bench *bench, int wanted, struct sample *samples,
   double times[ROUNDS * MOST_SAMPLES];
   int measured = 0;
   bool settled = false;
+  double begin = zlg_clock();
   int status = run(bench, samples, WARM_UP, args);
-  for (int round = 0; status == ZLG_OK && round < ROUNDS && !settled; round++) {
+  for (int round = 0; status == ZLG_OK && round < ROUNDS && !settled && (round == 0 || zlg_clock() - begin < PATIENCE);
+       round++) {
     /* A few more than wanted at once, since some will be outliers. */
     int count = round == 0 ? wanted + wanted / 8 : wanted;
     if (measured + count > ROUNDS * MOST_SAMPLES) break;

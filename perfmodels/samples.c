@@ -19,14 +19,15 @@ static double median_of(const double *values, int count) {
   return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
-/* The lowest calm run of `wanted` sorted times begins at *first; where none is calm, the narrowest. */
+/* The lowest calm run of `wanted` sorted times begins at *first. False where there is none, or others were faster: then
+ * the least of all are nearest to the truth. */
 static bool find_calm(const double *times, int count, int wanted, int *first) {
-  double least = INFINITY;
-  for (int i = 0; i + wanted <= count; i++) {
-    double width = times[i + wanted - 1] / times[i] - 1;
-    if (width < least) least = width, *first = i;
-    if (width <= CALM) return true;
-  }
+  for (*first = 0; *first + wanted <= count; ++*first)
+    if (times[*first + wanted - 1] <= (1 + CALM) * times[*first]) {
+      if (times[*first] <= LOW * times[count / 50]) return true;
+      break;
+    }
+  *first = 0;
   return false;
 }
 
@@ -58,8 +59,8 @@ bool zlg_samples_summarise(double *times, int measured, int wanted, zlg_model_po
   int first = 0;
   double sum = 0, away = 0, squares = 0;
   qsort(times, (size_t)measured, sizeof *times, by_value);
-  bool calm = find_calm(times, measured, wanted, &first), low = times[first] <= LOW * times[measured / 50];
-  int count = accept(times, measured, wanted, &first);
+  bool calm = find_calm(times, measured, wanted, &first);
+  int count = calm ? accept(times, measured, wanted, &first) : wanted;
   const double *accepted = times + first;
   point->seconds = median_of(accepted, count);
   for (int i = 0; i < count; i++) sum += accepted[i], away += fabs(accepted[i] - point->seconds);
@@ -69,5 +70,5 @@ bool zlg_samples_summarise(double *times, int measured, int wanted, zlg_model_po
   point->spread = sqrt(squares / count);
   point->samples = count;
   point->outliers = measured - count;
-  return calm && low;
+  return calm;
 }

@@ -212,6 +212,9 @@ static void warn(const struct calibrate *job, const zlg_calibration_info *info) 
     if (check->far_off)
       tool_warning("%s: %lld points are a thousand times off from another kind of worker", kind,
                    (long long)check->far_off);
+    if (check->worst_error > 1)
+      tool_warning("%s: a prediction is %s off: the machine was too busy for some sizes; --fresh measures them anew",
+                   kind, show_percent(check->worst_error).s);
     if (check->median_error > 0.1)
       tool_warning("%s: the median error of predictions is %s, and 10 %% was aimed at; is the machine busy?", kind,
                    show_percent(check->median_error).s);

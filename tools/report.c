@@ -28,6 +28,9 @@ void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, co
   printf("  work            %s, %s\n", show_count(cost->work, unit).s, show_count(cost->flops, "Flop").s);
   printf("  traffic         %s read, %s written\n", show_traffic(cost->bytes_read).s,
          show_traffic(cost->bytes_written).s);
+  if (cost->bytes_to_devices > 0)
+    printf("  bus             %s to devices, %s back\n", show_traffic(cost->bytes_to_devices).s,
+           show_traffic(cost->bytes_from_devices).s);
   printf("  memory          %s of the library's own, limit %s\n", show_bytes((double)cost->memory_bytes).s,
          show_bytes((double)machine.memory_limit).s);
   printf("  tiles           %lld x %lld, %lld task%s\n", (long long)cost->tile_rows, (long long)cost->tile_columns,
@@ -36,8 +39,9 @@ void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, co
          cost->bound);
   for (zlg_worker_kind kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++)
     if (isfinite(cost->kind_seconds[kind]))
-      printf("                  %s on one %s worker alone\n", show_seconds(cost->kind_seconds[kind]).s,
-             zlg_worker_kind_name(kind));
+      printf("                  %s on one %s worker alone, %s of the work for each\n",
+             show_seconds(cost->kind_seconds[kind]).s, zlg_worker_kind_name(kind),
+             show_percent(cost->seconds / cost->kind_seconds[kind]).s);
   free(workers);
 }
 
@@ -45,12 +49,13 @@ json_t *cost_json(const zlg_cost *cost) {
   json_t *kinds = json_object();
   for (zlg_worker_kind kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++)
     json_object_set_new(kinds, zlg_worker_kind_name(kind), number_json(cost->kind_seconds[kind]));
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:s}", "flops", number_json(cost->flops), "work",
-                   number_json(cost->work), "bytes_read", number_json(cost->bytes_read), "bytes_written",
-                   number_json(cost->bytes_written), "memory_bytes", bytes_json(cost->memory_bytes), "seconds",
-                   number_json(cost->seconds), "tasks", (json_int_t)cost->tasks, "tile_rows",
-                   (json_int_t)cost->tile_rows, "tile_columns", (json_int_t)cost->tile_columns, "kind_seconds", kinds,
-                   "bound", cost->bound);
+  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:s}", "flops",
+                   number_json(cost->flops), "work", number_json(cost->work), "bytes_read",
+                   number_json(cost->bytes_read), "bytes_written", number_json(cost->bytes_written), "bytes_to_devices",
+                   number_json(cost->bytes_to_devices), "bytes_from_devices", number_json(cost->bytes_from_devices),
+                   "memory_bytes", bytes_json(cost->memory_bytes), "seconds", number_json(cost->seconds), "tasks",
+                   (json_int_t)cost->tasks, "tile_rows", (json_int_t)cost->tile_rows, "tile_columns",
+                   (json_int_t)cost->tile_columns, "kind_seconds", kinds, "bound", cost->bound);
 }
 
 static double share(const zlg_report *report, double work) {

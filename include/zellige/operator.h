@@ -44,8 +44,9 @@ typedef struct zlg_cost {
   double work;       /* pairs, for kernels */
   double bytes_read; /* of X, A's data and Y, from memory or files, each reading counted */
   double bytes_written;
-  int64_t memory_bytes; /* the library's own, at its peak: accumulators and staged tiles */
-  double seconds;       /* predicted by the performance models, on the context's workers */
+  double bytes_to_devices, bytes_from_devices; /* over the buses, where the models' shares of the work come true */
+  int64_t memory_bytes;                        /* the library's own, at its peak: accumulators and staged tiles */
+  double seconds;                              /* predicted by the performance models, on the context's workers */
   int64_t tasks;
   int64_t tile_rows, tile_columns;
   double kind_seconds[4]; /* by zlg_worker_kind: all tasks on one worker of that kind; NaN where the context has none */

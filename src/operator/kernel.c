@@ -190,6 +190,8 @@ static int cost_kernel(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *co
                      .work = shape.work,
                      .bytes_read = shape.bytes_read,
                      .bytes_written = shape.bytes_written,
+                     .bytes_to_devices = shape.bytes_to_devices,
+                     .bytes_from_devices = shape.bytes_from_devices,
                      .memory_bytes = shape.memory_bytes,
                      .seconds = shape.seconds,
                      .tasks = shape.direct ? 0 : shape.tasks,

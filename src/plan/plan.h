@@ -41,7 +41,7 @@ struct zlg_sum_shape {
   int64_t memory_bytes;
   int64_t tasks;
   bool direct; /* short enough to run in the calling thread */
-  double flops, work, bytes_read, bytes_written, seconds;
+  double flops, work, bytes_read, bytes_written, bytes_to_devices, bytes_from_devices, seconds;
   double kind_seconds[4]; /* as in zlg_cost, and `bound` */
   const char *bound;
 };

@@ -238,6 +238,19 @@ static struct traffic traffic_of(const struct zlg_sum *sum, const struct zlg_sum
                           .x = es * (double)r * ((double)n + (double)(passes - 1) * again)};
 }
 
+/* What passes the buses where the models share out the work and schedulers do as they like: every column goes to every
+ * device once a pass, a block of rows to where one of its chains runs; a chain's sums go to the next task's worker. */
+static void fill_bus(const struct zlg_sum *sum, struct zlg_sum_shape *s, const struct traffic *read, int64_t m,
+                     int64_t r) {
+  double nodes = sum->context->memory_nodes - 1, part = 0;
+  for (int kind = ZLG_WORKER_OPENCL; kind <= ZLG_WORKER_CUDA; kind++)
+    if (sum->context->kinds[kind]) part += sum->context->kinds[kind] * s->seconds / s->kind_seconds[kind];
+  if (!(part > 0)) return;
+  double sums = 8 * (double)m * (double)r, moves = (double)(s->nj - s->parts) * part * (1 - part / nodes);
+  s->bytes_to_devices = nodes * (read->q + read->x) + fmin(nodes, (double)s->nj * part) * read->p + moves * sums;
+  s->bytes_from_devices = (moves + part * (double)s->parts) * sums;
+}
+
 static double file_bytes(const zlg_matrix *matrix, double bytes) {
   return matrix && matrix->path ? bytes : 0;
 }
@@ -263,6 +276,7 @@ static void fill_costs(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t 
   s->bytes_written = (double)zlg_type_size(sum->p->type) * (double)m * (double)r;
   s->seconds = predicted_seconds(sum, s);
   s->bound = bound_of(sum, s, &read);
+  fill_bus(sum, s, &read, m, r);
 }
 
 static bool runs_direct(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, const struct zlg_sum_shape *s) {
@@ -298,5 +312,6 @@ int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, str
   if (status != ZLG_OK) return status;
   fill_costs(sum, m, n, r, shape);
   shape->direct = runs_direct(sum, m, n, r, shape);
+  if (shape->direct) shape->bytes_to_devices = shape->bytes_from_devices = 0;
   return ZLG_OK;
 }

@@ -311,19 +311,21 @@ static void delayed_samples_are_outliers_however_many(void) {
   ZLG_CHECK_CLOSE(point.seconds, 1.7e-3, 0.03 * 1.7e-3);
   CHECK(point.samples == 26 && point.outliers == 200);
   CHECK(point.deviation > 0 && point.deviation < 0.03 * 1.7e-3 && point.spread >= point.deviation);
-  /* Too few undisturbed ones: more are wanted, and meanwhile the others are all there is. */
-  count = add_times(times, 0, 12, 1.7e-3, 0.03, &state);
-  count = add_times(times, count, 30, 8e-3, 1e-4, &state);
+  /* Too few undisturbed ones: more are wanted, and meanwhile the least of all are nearest. */
+  count = add_times(times, 0, 20, 1.7e-3, 0.03, &state);
+  count = add_times(times, count, 40, 8e-3, 1e-4, &state);
   CHECK(!zlg_samples_summarise(times, count, 25, &point));
-  CHECK(point.samples == 30 && point.outliers == 12);
+  ZLG_CHECK_CLOSE(point.seconds, 1.7e-3, 0.03 * 1.7e-3);
+  CHECK(point.samples == 25 && point.outliers == 35);
   /* One freak of two hundred asks for nothing. */
   count = add_times(times, 0, 1, 1e-6, 0.1, &state);
   count = add_times(times, count, 199, 5e-3, 0.02, &state);
   CHECK(zlg_samples_summarise(times, count, 25, &point) && point.outliers >= 1);
   ZLG_CHECK_CLOSE(point.seconds, 5e-3, 0.02 * 5e-3);
-  /* A restless machine: the narrowest run. */
+  /* A restless machine. */
   for (count = 0; count < 100; count++) times[count] = 1e-3 * pow(1.02, count);
-  CHECK(!zlg_samples_summarise(times, count, 25, &point) && point.samples >= 25);
+  CHECK(!zlg_samples_summarise(times, count, 25, &point) && point.samples == 25);
+  ZLG_CHECK_CLOSE(point.seconds, 1e-3 * pow(1.02, 12), 1e-12);
 }
 
 /* ---- models decide ---------------------------------------------------------------------------------------------- */

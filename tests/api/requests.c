@@ -359,6 +359,22 @@ static void the_sums_of_a_report_agree(void) {
   product_free(&p);
 }
 
+/* Every device gets all columns and a part of the rows, and gives sums back; without devices there is no bus. */
+static void a_plan_says_what_passes_the_buses(void) {
+  struct product p = product_new(6000, 300, NULL, NULL);
+  zlg_cost cost;
+  const double columns = 6000 * (3 + 1) * 8, rows = 6000 * 3 * 8, sums = 6000 * 8, devices = zlg_test_device_workers();
+  ZLG_CHECK_OK(zlg_operator_cost(p.A, ZLG_NOTRANS, 1, &cost), p.context);
+  if (devices == 0) {
+    CHECK(cost.bytes_to_devices == 0 && cost.bytes_from_devices == 0);
+  } else {
+    /* 20 tiles of columns: sums change their worker at most as often. */
+    CHECK(cost.bytes_to_devices > devices * columns && cost.bytes_from_devices > 0);
+    CHECK(cost.bytes_to_devices < devices * (columns + rows) + 20 * sums && cost.bytes_from_devices <= 20 * sums);
+  }
+  product_free(&p);
+}
+
 /* alpha = 0: the last task of each block of rows is all there is to do. */
 static void a_scaling_reports_no_pairs(void) {
   struct product p = product_new(1000, 100, NULL, NULL);
@@ -423,6 +439,7 @@ int main(int argc, char **argv) {
        progress_is_told_by_the_thread_that_waits_and_at_the_end},
       {"the_progress_function_cancels", the_progress_function_cancels},
       {"the_sums_of_a_report_agree", the_sums_of_a_report_agree},
+      {"a_plan_says_what_passes_the_buses", a_plan_says_what_passes_the_buses},
       {"a_scaling_reports_no_pairs", a_scaling_reports_no_pairs},
       {"a_direct_product_reports_no_worker", a_direct_product_reports_no_worker},
       {"devices_ran_tasks", zlg_test_devices_ran_tasks},
