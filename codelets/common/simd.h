@@ -180,19 +180,6 @@ ZLG_INLINE zlg_v32 zlg_abs32(zlg_v32 a) {
 ZLG_INLINE zlg_v64 zlg_abs64(zlg_v64 a) {
   return (zlg_v64)((zlg_i64)a & INT64_MAX);
 }
-ZLG_INLINE zlg_v32 zlg_minus_abs32(zlg_v32 a) {
-  return (zlg_v32)((zlg_i32)a | INT32_MIN);
-}
-ZLG_INLINE zlg_v64 zlg_minus_abs64(zlg_v64 a) {
-  return (zlg_v64)((zlg_i64)a | INT64_MIN);
-}
-/* The sign of s on |a|. */
-ZLG_INLINE zlg_v32 zlg_copysign32(zlg_v32 a, zlg_v32 s) {
-  return (zlg_v32)(((zlg_i32)a & INT32_MAX) | ((zlg_i32)s & INT32_MIN));
-}
-ZLG_INLINE zlg_v64 zlg_copysign64(zlg_v64 a, zlg_v64 s) {
-  return (zlg_v64)(((zlg_i64)a & INT64_MAX) | ((zlg_i64)s & INT64_MIN));
-}
 
 /* Reduction of t <= 0: t = n + f, n integer, |f| <= 1/2. n is left in the low bits of the sum with 1.5 * 2^23 (2^52).
  */
@@ -267,23 +254,25 @@ ZLG_INLINE void zlg_exp2_32(const struct zlg_exp2_32 *table, zlg_v32 *t, int n){
   ZLG_EXP2_BODY(64, 52)
 }
 
-/* tanh(t / (2 log2(e))) = (1 - e) / (1 + e), e = 2^-|t|, in place, from 1 - e without the cancellation near 0: with
- * -|t| = n + f, e - 1 = 2^n (2^f - 1) + (2^n - 1). (2^f - 1) / f is a polynomial: relative error 0.6 * 2^-24 and 0.5 *
- * 2^-53. FMA slots: 2 (AVX-512: 1) and its degree, 5 and 10, and a division. */
+/* tanh(t / (2 log2(e))) = (e - 1) / (e + 1), e = 2^t, in place, from e - 1 without the cancellation near 0: with t = n
+ * + f, e - 1 = 2^n (2^f - 1) + (2^n - 1). (2^f - 1) / f is a polynomial: relative error 0.6 * 2^-24 and 0.5 * 2^-53.
+ * FMA slots: 2 and its degree, 5 and 10, and a division. */
 #define ZLG_TANH_SCALE 0x1.71547652b82fep1
 #define ZLG_TANH_TERMS32 6
 #define ZLG_TANH_TERMS64 11
 struct zlg_tanh_32 {
-  float least, magic, coefficients[ZLG_TANH_TERMS32];
+  float least, most, magic, coefficients[ZLG_TANH_TERMS32];
 };
 struct zlg_tanh_64 {
-  double least, magic, coefficients[ZLG_TANH_TERMS64];
+  double least, most, magic, coefficients[ZLG_TANH_TERMS64];
 };
 static const struct zlg_tanh_32 zlg_tanh_table32 = {
     -100,
+    100,
     ZLG_MAGIC32,
     {0x1.3fa206p-13f, 0x1.5f0b82p-10f, 0x1.3b30ap-7f, 0x1.c6af76p-5f, 0x1.ebfbd8p-3f, 0x1.62e43p-1f}};
 static const struct zlg_tanh_64 zlg_tanh_table64 = {-100,
+                                                    100,
                                                     ZLG_MAGIC64,
                                                     {0x1.e9731780488cp-32, 0x1.e61d4332035bap-28, 0x1.b52522bc20bcdp-24,
                                                      0x1.62bfc6596be6ap-20, 0x1.ffcbfc6685ee5p-17,
@@ -291,19 +280,15 @@ static const struct zlg_tanh_64 zlg_tanh_table64 = {-100,
                                                      0x1.c6b08d704a12cp-5, 0x1.ebfbdff82c5a6p-3, 0x1.62e42fefa39efp-1}};
 #if defined(__AVX512F__)
 #define ZLG_TANH_SPLIT(b, fbits)                                                                                       \
-  ZLG_EACH_VECTOR (v, n) power[v] = zlg_minus_abs##b(x[v]);                                                            \
+  ZLG_EACH_VECTOR (v, n) power[v] = zlg_min##b(zlg_set##b(table->most), x[v]);                                         \
   ZLG_EACH_VECTOR (v, n) f[v] = ZLG_REDUCE##b(power[v]);                                                               \
-  ZLG_EACH_VECTOR (v, n) power[v] = power[v] - f[v];
-#define ZLG_TANH_JOIN(b)                                                                                               \
-  ZLG_EACH_VECTOR (v, n) f[v] = ZLG_SCALE##b(f[v], power[v]) + (ZLG_SCALE##b(zlg_set##b(1), power[v]) - 1);
+  ZLG_EACH_VECTOR (v, n) power[v] = ZLG_SCALE##b(zlg_set##b(1), power[v] - f[v]);
 #else
 #define ZLG_TANH_SPLIT(b, fbits)                                                                                       \
-  ZLG_EACH_VECTOR (v, n) f[v] = zlg_max##b(zlg_set##b(table->least), zlg_minus_abs##b(x[v]));                          \
+  ZLG_EACH_VECTOR (v, n) f[v] = zlg_max##b(zlg_set##b(table->least), zlg_min##b(zlg_set##b(table->most), x[v]));       \
   ZLG_EACH_VECTOR (v, n) power[v] = f[v] + table->magic;                                                               \
   ZLG_EACH_VECTOR (v, n) f[v] = f[v] - (power[v] - table->magic);                                                      \
   ZLG_EACH_VECTOR (v, n) power[v] = (zlg_v##b)((zlg_i##b)zlg_set##b(1) + ((zlg_i##b)power[v] << fbits));
-#define ZLG_TANH_JOIN(b)                                                                                               \
-  ZLG_EACH_VECTOR (v, n) f[v] = power[v] * f[v] + (power[v] - 1);
 #endif
 #define ZLG_TANH_BODY(b, fbits)                                                                                        \
   zlg_v##b f[16], p[16], power[16];                                                                                    \
@@ -312,8 +297,8 @@ static const struct zlg_tanh_64 zlg_tanh_table64 = {-100,
   _Pragma("GCC unroll 16") for (int e = 2; e < ZLG_TANH_TERMS##b; e++) ZLG_EACH_VECTOR (v, n) p[v] =                   \
       p[v] * f[v] + table->coefficients[e];                                                                            \
   ZLG_EACH_VECTOR (v, n) f[v] *= p[v];                                                                                 \
-  ZLG_TANH_JOIN(b)                                                                                                     \
-  ZLG_EACH_VECTOR (v, n) x[v] = zlg_copysign##b(f[v] / (2 + f[v]), x[v]);
+  ZLG_EACH_VECTOR (v, n) f[v] = power[v] * f[v] + (power[v] - 1);                                                      \
+  ZLG_EACH_VECTOR (v, n) x[v] = f[v] / (2 + f[v]);
 ZLG_INLINE void zlg_tanh_32(const struct zlg_tanh_32 *table, zlg_v32 *x, int n){ZLG_TANH_BODY(32, 23)} ZLG_INLINE
     void zlg_tanh_64(const struct zlg_tanh_64 *table, zlg_v64 *x, int n) {
   ZLG_TANH_BODY(64, 52)

@@ -104,8 +104,8 @@ static inline struct zlg_kernel_product_slots zlg_kernel_product_slots(zlg_kerne
   case ZLG_POLYNOMIAL: /* of degree 3 */
     slots.multiplier += 3;
     break;
-  case ZLG_SIGMOID: /* argument, 6 or 11 terms of 2^t - 1, its scale where VSCALEF does not do that beside them */
-    slots.multiplier += (f32 ? 7 : 12) + (zlg_isa_current() == ZLG_ISA_AVX512 ? 0 : 1), slots.divisions = 1;
+  case ZLG_SIGMOID: /* argument, 6 or 11 terms of 2^t - 1, its scale */
+    slots.multiplier += f32 ? 8 : 13, slots.divisions = 1;
     break;
   }
   return slots;
