@@ -27,6 +27,11 @@ struct zlg_device_profile {
 /* The profile of every CUDA card, and of OpenCL GPUs. */
 extern const struct zlg_device_profile zlg_device_gpu;
 
+/* Options of NVRTC and nvcc beside the architecture. Roots and divisions of binary32 to 1 and 2 ulp (NVIDIA's
+ * programming guide) instead of rounded correctly, and no subnormal results: one special function each, and within
+ * every bound that tests state. */
+#define ZLG_CUDA_OPTIONS "-std=c++14", "--ftz=true", "--prec-div=false", "--prec-sqrt=false"
+
 /* True where StarPU would find an OpenCL device (CPUs count where its environment says so) or may find a CUDA card. */
 bool zlg_devices_present(bool opencl, bool cuda);
 

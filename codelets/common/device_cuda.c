@@ -105,7 +105,7 @@ static bool open_device(struct zlg_device *device) {
   device->id = (void *)(intptr_t)card;
   device->profile = zlg_device_gpu;
   device->binary64 = true;
-  snprintf(device->identity, sizeof device->identity, "sm_%d%d|NVRTC %d.%d|driver %d|%s", major, minor, nvrtc_major,
+  snprintf(device->identity, sizeof device->identity, "sm_%d%d|2|NVRTC %d.%d|driver %d|%s", major, minor, nvrtc_major,
            nvrtc_minor, driver, name);
   return true;
 }
@@ -134,11 +134,12 @@ static bool load(struct zlg_program *program, const void *binary, size_t bytes) 
 
 #define OPTIONS_MOST 64
 
-/* "-DA=1 -DB=2" cut at its spaces, in place; the architecture and C++ dialect first. */
+/* "-DA=1 -DB=2" cut at its spaces, in place; the architecture and what is the same for all first. */
 static int split_options(char *text, const char **options, const char *architecture) {
+  static const char *const same[] = {ZLG_CUDA_OPTIONS};
   int count = 0;
   options[count++] = architecture;
-  options[count++] = "-std=c++14";
+  for (size_t i = 0; i < sizeof same / sizeof *same; i++) options[count++] = same[i];
   for (char *rest = NULL, *word = strtok_r(text, " ", &rest); word && count < OPTIONS_MOST;
        word = strtok_r(NULL, " ", &rest))
     options[count++] = word;

@@ -114,6 +114,17 @@ static void check_log(const struct specialisation *s, const char *architecture, 
   zlg_check(entries == 2, "ptxas told of two kernels a text", __FILE__, __LINE__);
 }
 
+static const char *const same_options[] = {ZLG_CUDA_OPTIONS};
+#define SAME_OPTIONS (sizeof same_options / sizeof *same_options)
+
+static void print_list(void) {
+  for (int i = 0; i < listed; i++) {
+    printf("%s %s", list[i].text, list[i].options);
+    for (size_t k = 0; k < SAME_OPTIONS; k++) printf(" %s", same_options[k]);
+    printf("\n");
+  }
+}
+
 static void compile(const struct specialisation *s, const char *architecture) {
   char words[sizeof s->options], target[64];
   const char *options[64];
@@ -122,6 +133,7 @@ static void compile(const struct specialisation *s, const char *architecture) {
   snprintf(target, sizeof target, "--gpu-architecture=%s", architecture);
   options[count++] = target;
   options[count++] = "--ptxas-options=-v";
+  for (size_t k = 0; k < SAME_OPTIONS; k++) options[count++] = same_options[k];
   for (char *word = strtok(words, " "); word && count < 64; word = strtok(NULL, " ")) options[count++] = word;
   char *source = source_of(s->text);
   void *program = NULL;
@@ -155,7 +167,7 @@ static const struct zlg_test_case cases[] = {
 int main(int argc, char **argv) {
   fill_list();
   if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-    for (int i = 0; i < listed; i++) printf("%s %s\n", list[i].text, list[i].options);
+    print_list();
     return 0;
   }
   if (argc == 3 && strcmp(argv[1], "--source") == 0) {

@@ -486,9 +486,15 @@ static const struct zlg_test_case cases[] = {
 
 /* On pretended cards, whose groups of 256 threads PoCL runs slowly: every operand, argument and launch once. */
 static const struct zlg_test_case card_cases[] = {
-    {"every_kernel", every_kernel},     {"right_hand_sides", right_hand_sides},
-    {"storage_orders", storage_orders}, {"many_points_few_rows", many_points_few_rows},
-    {"no_points", no_points},           {NULL, NULL},
+    {"every_kernel", every_kernel},
+    {"lengthscale_per_dimension", lengthscale_per_dimension},
+    {"every_dimension", every_dimension},
+    {"right_hand_sides", right_hand_sides},
+    {"storage_orders", storage_orders},
+    {"many_points_few_rows", many_points_few_rows},
+    {"powers_and_shape_parameters", powers_and_shape_parameters},
+    {"no_points", no_points},
+    {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

@@ -697,10 +697,15 @@ int main(int argc, char **argv) {
       {NULL, NULL}};
   /* On pretended cards, whose groups of 256 threads PoCL runs slowly: what differs in the glue. */
   static const struct zlg_test_case card_cases[] = {
+      {"every_kernel_is_its_formula", every_kernel_is_its_formula},
       {"every_transposed_kernel_is_its_formula", every_transposed_kernel_is_its_formula},
       {"tiles_chosen_by_the_library_are_right", tiles_chosen_by_the_library_are_right},
+      {"operands_lie_in_any_order_with_any_stride", operands_lie_in_any_order_with_any_stride},
+      {"any_number_of_right_hand_sides_is_right", any_number_of_right_hand_sides_is_right},
+      {"points_in_no_dimension_are_one_point", points_in_no_dimension_are_one_point},
       {"alpha_and_beta_scale_the_product_and_y", alpha_and_beta_scale_the_product_and_y},
       {"alpha_zero_reads_neither_the_points_nor_x", alpha_zero_reads_neither_the_points_nor_x},
+      {"any_operand_may_be_a_file", any_operand_may_be_a_file},
       {"a_file_may_be_updated", a_file_may_be_updated},
       {"a_product_repeated_on_one_kind_of_worker_has_the_same_bits",
        a_product_repeated_on_one_kind_of_worker_has_the_same_bits},
