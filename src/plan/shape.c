@@ -18,8 +18,12 @@
 #define TIGHTER_TASK 2e-4
 #define TIGHTEST_TASK 1e-4 /* what is shorter crawls, and is refused */
 #define CHAINS_ALIVE 8
-#define RIGHT_SIDES_LEAST 16            /* fewer compute the kernel too often */
-#define CHAINS 128                      /* independent chains wanted, so that a machine of that many workers is busy */
+#define RIGHT_SIDES_LEAST 16 /* fewer compute the kernel too often */
+#define TASKS_MOST 16384     /* where cards do most of them: they get through a core's seconds in milliseconds */
+#define CHAINS 128           /* independent chains wanted, so that a machine of that many workers is busy */
+/* A card is as fast as a hundred cores: a scheduler gives a core a task when that ends before a card would get round to
+ * it, so each card needs as many tasks in front of it. Eight of them. */
+#define CARD_CHAINS 1024
 #define ACC_MOST (16ll << 20)           /* bytes of one accumulator */
 #define STARPU_MOST INT64_C(0x7fffffff) /* elements in a direction of a handle */
 #define PARTS_MOST_BYTES (64ll << 20)
@@ -66,8 +70,9 @@ static void choose_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t
   int64_t rt_most = max64(256, (4ll << 20) / (8 * max64(rows, min64(max64(n, 1), 4096))));
   s->rt = balanced(r, rt_most);
   struct unit_costs c = costs_of(sum, s->rt);
-  double most = sum->context->kinds[ZLG_WORKER_CUDA] ? 16 * TASK_MOST : TASK_MOST;
-  double target = fmin(fmax(tile_seconds(&c, (double)m, (double)n) / 256, TASK_LEAST), most);
+  double all = tile_seconds(&c, (double)m, (double)n), most = TASK_MOST;
+  if (sum->context->kinds[ZLG_WORKER_CUDA]) most = fmax(16 * TASK_MOST, all / TASKS_MOST);
+  double target = fmin(fmax(all / 256, TASK_LEAST), most);
   double pairs = target / c.pair, side = sqrt(pairs);
   double mt = fmin((double)m, side), nt = fmin((double)n, pairs / fmax(mt, 1));
   nt = fmin(nt, target / c.column);
@@ -98,13 +103,21 @@ static int64_t column_slot_bytes(const struct zlg_sum *sum, const struct zlg_sum
   return bytes;
 }
 
-static void count_tiles(int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
+static void count_tiles(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
   s->mi = ceil_div(m, s->mt);
   s->nj = ceil_div(n, s->nt);
   s->rc = ceil_div(r, s->rt);
-  s->parts = min64(s->nj, ceil_div(CHAINS, max64(s->mi, 1)));
-  s->parts = max64(1, min64(s->parts, PARTS_MOST_BYTES / max64(acc_bytes(s), 1)));
+  bool cards = sum->context->kinds[ZLG_WORKER_CUDA] > 0;
+  s->parts = min64(s->nj, ceil_div(cards ? CARD_CHAINS : CHAINS, max64(s->mi, 1)));
+  s->parts = max64(1, min64(s->parts, (cards ? 4 : 1) * PARTS_MOST_BYTES / max64(acc_bytes(s), 1)));
   s->tasks = s->mi * s->rc * (s->nj + 1);
+}
+
+/* Column tiles of a file that are in memory at once: 64 MiB of them, more where that is too little to keep three tasks
+ * a worker under way, within a quarter of the limit. */
+static int64_t staged_columns(const struct zlg_sum_shape *s, int64_t workers, int64_t column_bytes, int64_t limit) {
+  int64_t wanted = max64((64ll << 20) / column_bytes, 2 + ceil_div(3 * workers, s->group));
+  return max64(4, min64(limit / 4 / column_bytes, wanted));
 }
 
 /* How much is alive at once: enough to keep every worker busy, more where it saves reading a file again, less where the
@@ -122,7 +135,7 @@ static void choose_slots(const struct zlg_sum *sum, struct zlg_sum_shape *s) {
   s->group = max64(1, min64(s->group, s->mi));
   s->row_slots = max64(2 * s->group, s->group + ceil_div(s->window, s->nj + 1));
   s->row_slots = min64(s->row_slots, max64(s->mi, 1));
-  s->column_slots = column_bytes ? max64(4, min64(limit / 4, 64ll << 20) / column_bytes) : 512;
+  s->column_slots = column_bytes ? staged_columns(s, workers, column_bytes, limit) : 512;
   s->column_slots = max64(1, min64(s->column_slots, s->nj));
 }
 
@@ -155,7 +168,7 @@ static bool smaller_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_
     s->mt = mt, s->nt = wide;
   else
     return false;
-  count_tiles(m, n, r, s);
+  count_tiles(sum, m, n, r, s);
   return true;
 }
 
@@ -307,7 +320,7 @@ int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, str
     return zlg_fail(sum->context, ZLG_EOVERFLOW, "%lld x %lld pairs times %lld columns do not fit in 64 bits",
                     (long long)m, (long long)n, (long long)r);
   choose_tile(sum, m, n, r, shape);
-  count_tiles(m, n, r, shape);
+  count_tiles(sum, m, n, r, shape);
   int status = fit_memory(sum, m, n, r, shape);
   if (status != ZLG_OK) return status;
   fill_costs(sum, m, n, r, shape);
