@@ -164,20 +164,34 @@ static void look_at(void *user, const char *path, const struct zlg_model *model,
     if (model->curves[i].count > 0) search->found[model->curves[i].kind] = true;
 }
 
-static void use_rates(zlg_platform *platform, const char *models) {
+/* Rates that a description may leave out where models serve. */
+static int check_kind(const zlg_platform *p, const zlg_rates *rates, const char *kind, bool used) {
+  if (!used || rates->calibrated || (rates->multiply_adds[0] > 0 && rates->multiply_adds[1] > 0 && rates->bytes > 0))
+    return ZLG_OK;
+  return zlg_fail(NULL, ZLG_ENOENT, "%s: no calibrated model of %s has a %s worker, and no rates are described",
+                  p->name, p->calibration_host, kind);
+}
+
+static int use_rates(zlg_platform *platform, const char *models) {
   struct search search = {{false}};
-  char host[65];
+  char host[65], directory[512];
   snprintf(host, sizeof host, "%s", platform->calibration_host);
   if (!*host) zlg_model_host(host, sizeof host);
-  if (models) zlg_model_scan(models, host, look_at, &search);
+  zlg_runtime_model_directory(directory, sizeof directory);
+  if (!models) models = directory;
+  if (platform->cpu.calibrated || platform->gpu.calibrated) zlg_model_scan(models, host, look_at, &search);
   platform->cpu.calibrated = platform->cpu.calibrated && search.found[ZLG_WORKER_CPU];
   platform->gpu.calibrated = platform->gpu.calibrated && search.found[ZLG_WORKER_CUDA];
   snprintf(platform->calibration_host, sizeof platform->calibration_host, "%s", host);
+  int status = check_kind(platform, &platform->cpu, "CPU", true);
+  if (status == ZLG_OK) status = check_kind(platform, &platform->gpu, "CUDA", platform->gpus > 0);
+  if (status != ZLG_OK) return status;
   if (!platform->cpu.calibrated) zlg_model_set_rates(ZLG_WORKER_CPU, &platform->cpu);
   if (!platform->gpu.calibrated) zlg_model_set_rates(ZLG_WORKER_CUDA, &platform->gpu);
   bool any = platform->cpu.calibrated || platform->gpu.calibrated;
   snprintf(zlg_simulated_machine.models, sizeof zlg_simulated_machine.models, "%s", any ? models : "");
   snprintf(zlg_simulated_machine.models_host, sizeof zlg_simulated_machine.models_host, "%s", host);
+  return ZLG_OK;
 }
 
 static int check_limits(const zlg_platform *p) {
@@ -207,8 +221,7 @@ int zlg_platform_install(zlg_platform *platform, const char *directory, const ch
                                                          .memory_bytes = p->memory_bytes,
                                                          .disk_read = p->disk_read,
                                                          .disk_write = p->disk_write};
-  use_rates(platform, models);
-  return ZLG_OK;
+  return use_rates(platform, models);
 }
 
 #else

@@ -42,7 +42,7 @@ typedef struct zlg_context_options {
                             environment, STARPU_SCHED, outranks it */
   int bind_workers;      /* OWN: 1 CPU workers one core each, 0 all unbound; -1 as StarPU and its environment say */
   int64_t memory_limit;  /* bytes the library may use for staged tiles and accumulators; 0: 1/8 of the machine's memory,
-                            at most 128 MiB of staging for files */
+                            of which a quarter at most stages each of a file's operands */
   double direct_seconds; /* problems predicted to be shorter run at once in the calling thread, without a task;
                             0: never; negative: the default, 50 microseconds */
   int64_t tile_rows,

@@ -43,10 +43,10 @@ typedef struct zlg_platform {
  * file, line and what was expected; the message is zlg_context_message(NULL). */
 ZLG_API int zlg_platform_read(const char *path, zlg_platform *platform);
 /* Writes what StarPU and SimGrid read about the machine into `directory`, which must exist and be private, and puts its
- * rates in force for this process. The caller then sets STARPU_PERF_MODEL_DIR to the directory and STARPU_HOSTNAME to
- * the platform's name in its environment and makes its context. `models`: the directory of calibrated models, NULL
- * where no kind of worker wants one. ZLG_ENOTSUP, ZLG_EIO, ZLG_EINVAL (more cores or GPUs than this StarPU was built
- * for), ZLG_ENOENT (no calibrated model there). */
+ * rates in force for this process; `calibrated` stays set where models were found. The caller then sets
+ * STARPU_PERF_MODEL_DIR to the directory and STARPU_HOSTNAME to the platform's name in its environment. `models`: the
+ * directory of calibrated models, NULL: where StarPU's environment says that models are. ZLG_ENOTSUP, ZLG_EIO,
+ * ZLG_EINVAL (more cores or GPUs than this StarPU was built for), ZLG_ENOENT (neither models nor rates of a kind). */
 ZLG_API int zlg_platform_install(zlg_platform *platform, const char *directory, const char *models);
 
 /* Runs run(user) as the first thread of the simulation and puts what it returns into *result: contexts are made and

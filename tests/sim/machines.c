@@ -4,8 +4,11 @@
  * test. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "codelets/common/model.h"
+#include "codelets/kernel_product/args.h"
 #include "tests/sim/simulated.h"
 
 #define CHECK(condition) zlg_check((condition), #condition, __FILE__, __LINE__)
@@ -202,6 +205,52 @@ static void types_have_rates_of_their_own(void) {
   CHECK(twice.seconds > 1.9 * single.seconds && twice.seconds < 2.6 * single.seconds);
 }
 
+/* One curve of another machine: a task of 10^8 pairs takes a core there half a second. */
+static void write_model(const char *directory) {
+  struct zlg_model model = {.codelet = "kernel_product", .label = "test", .host = "elsewhere", .instructions = "avx2"};
+  const struct zlg_kernel_product_args args = {
+      .kind = ZLG_GAUSSIAN, .type = ZLG_F32, .m = 10000, .n = 10000, .d = 50, .r = 1, .isotropic = true};
+  struct zlg_count count;
+  char message[256];
+  zlg_kernel_product_count(&args, &count);
+  zlg_kernel_product_family(&args, &model.family);
+  model.curve_count = 1;
+  model.curves[0] = (struct zlg_curve){.kind = ZLG_WORKER_CPU, .count = 1};
+  model.curves[0].points[0] = (zlg_model_point){.size = model.family.size,
+                                                .seconds = 0.5,
+                                                .deviation = 0.01,
+                                                .flops = count.flops,
+                                                .bytes = count.bytes,
+                                                .samples = 25};
+  CHECK(zlg_model_write(directory, &model, message, sizeof message) == ZLG_OK);
+}
+
+/* 100 tasks on 10 cores: by the description's rates, then by the other machine's curve. */
+static void calibrated_models_serve_where_asked_for(void) {
+  zlg_platform machine = sim_machine("a100-pcie");
+  struct sim_product product = sim_product(100000, 100000);
+  char *directory = zlg_test_path("models");
+  write_model(directory);
+  machine.gpus = 0;
+  product.cpu_workers = 10;
+  product.tile_rows = product.tile_columns = 10000;
+  product.models = directory;
+  const struct sim_outcome described = simulate(&machine, &product);
+  CHECK(!described.cpu_calibrated && described.seconds < 3);
+  machine.cpu.calibrated = 1;
+  snprintf(machine.calibration_host, sizeof machine.calibration_host, "elsewhere");
+  const struct sim_outcome calibrated = simulate(&machine, &product);
+  CHECK(calibrated.cpu_calibrated);
+  CHECK(calibrated.seconds > 4.99 && calibrated.seconds < 5.1);
+  snprintf(machine.calibration_host, sizeof machine.calibration_host, "nowhere");
+  const struct sim_outcome missing = simulate(&machine, &product);
+  CHECK(!missing.cpu_calibrated && missing.seconds == described.seconds);
+  memset(machine.cpu.multiply_adds, 0, sizeof machine.cpu.multiply_adds);
+  const struct sim_outcome neither = sim_run(&machine, &product);
+  CHECK(neither.status == ZLG_ENOENT && strstr(neither.message, "no calibrated model of nowhere"));
+  free(directory);
+}
+
 static void limits_and_mistakes_are_told(void) {
   zlg_platform machine = sim_machine("a100-pcie");
   struct sim_product product = sim_product(100000, 1000000);
@@ -218,7 +267,7 @@ static void limits_and_mistakes_are_told(void) {
   o = sim_run(&machine, &product);
   CHECK(o.status == ZLG_EINVAL && strstr(o.message, "4000 cores"));
   machine.cores = 64;
-  product.memory_limit = 1000;
+  product.memory_limit = 100;
   o = sim_run(&machine, &product);
   CHECK(o.status == ZLG_ELIMIT);
 }
@@ -238,6 +287,7 @@ int main(int argc, char **argv) {
       {"the same again takes the same time", the_same_again_takes_the_same_time},
       {"rates move the work", rates_move_the_work},
       {"types have rates of their own", types_have_rates_of_their_own},
+      {"calibrated models serve where asked for", calibrated_models_serve_where_asked_for},
       {"limits and mistakes are told", limits_and_mistakes_are_told},
       {NULL, NULL}};
   return zlg_test_main(argc, argv, cases);
