@@ -436,18 +436,23 @@ static void write_boxes(FILE *to, const struct gantt *g, bool products) {
   free(until);
 }
 
+/* Each card, and every eighth core. */
+static void write_names(FILE *to, const json_t *workers, int count) {
+  int cores = 0, cards = 0;
+  for (int i = 0; i < count; i++) {
+    bool core = is_core(json_array_get(workers, (size_t)i));
+    int number = core ? cores++ : cards++;
+    if (!core || number % 8 == 0) fprintf(to, "%s'%s %d' %d", i ? ", " : "", core ? "core" : "GPU", number, i);
+  }
+}
+
 static void write_gantt(FILE *to, void *user) {
   const struct gantt *g = user;
   const json_t *workers = json_object_get(g->v->result, "workers");
   fprintf(to, "set title \"%s\" noenhanced\nset xlabel 'simulated seconds'\nset xrange [0:%g]\nset yrange [%d:-1]\n",
           g->job->platform.title, number(g->v->result, "seconds"), g->workers);
   fputs("set style fill solid 0.9 noborder\nset key outside bottom horizontal\nset ytics (", to);
-  for (int i = 0, step = g->workers > 16 ? 4 : 1; i < g->workers; i++) {
-    const json_t *worker = json_array_get(workers, (size_t)i);
-    bool card = !is_core(worker);
-    if (i && (card || i % step == 0)) fputs(", ", to);
-    if (card || i % step == 0 || !i) fprintf(to, "'%.16s' %d", json_string_value(json_object_get(worker, "name")), i);
-  }
+  write_names(to, workers, g->workers);
   fputs(")\nset format y '%s'\nset offsets 0,0,0,0\n"
         "plot '-' using (($3+$4)/2):2:3:4:($2-0.4):($2+0.4) with boxxyerror lc rgb '#0b6e4f' title 'products', "
         "'-' using (($3+$4)/2):2:3:4:($2-0.4):($2+0.4) with boxxyerror lc rgb '#c84630' title 'sums of blocks'\n",

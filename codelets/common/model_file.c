@@ -381,6 +381,7 @@ void zlg_model_scan(const char *directory, const char *host, zlg_model_found_fn 
 }
 
 struct skipped {
+  bool of_other; /* another machine's models: whatever kernels it has */
   int count;
   char first[512];
 };
@@ -389,7 +390,7 @@ static void use_found(void *user, const char *path, const struct zlg_model *mode
   struct skipped *skipped = user;
   const char *present = zlg_isa_name(zlg_isa_current());
   char other[96];
-  if (model && strcmp(model->instructions, present) != 0) {
+  if (model && !skipped->of_other && strcmp(model->instructions, present) != 0) {
     snprintf(other, sizeof other, "measured with %s kernels; these are %s", model->instructions, present);
     reason = other;
   }
@@ -400,7 +401,7 @@ static void use_found(void *user, const char *path, const struct zlg_model *mode
 }
 
 void zlg_model_load(const char *directory, const char *of, char *warning, size_t warning_bytes) {
-  struct skipped skipped = {.count = 0};
+  struct skipped skipped = {.of_other = of != NULL};
   char host[65];
   zlg_model_host(host, sizeof host);
   zlg_model_forget();

@@ -219,6 +219,8 @@ static void write_model(const char *directory) {
   model.curves[0].points[0] = (zlg_model_point){.size = model.family.size,
                                                 .seconds = 0.5,
                                                 .deviation = 0.01,
+                                                .mean = 0.5,
+                                                .spread = 0.01,
                                                 .flops = count.flops,
                                                 .bytes = count.bytes,
                                                 .samples = 25};
