@@ -60,6 +60,8 @@ AC_DEFUN([ZLG_CHECK_CUDA], [
      AC_DEFINE_UNQUOTED([ZLG_NVRTC_SONAME], ["libnvrtc.so.$zlg_cuda_major"], [the run-time compiler that goes with the headers])
      AC_DEFINE_UNQUOTED([ZLG_NVRTC_PATH], ["$zlg_cuda_dir/lib64/libnvrtc.so"], [where the toolkit of this build has it])])
   AC_SUBST([CUDA_CFLAGS])
+  ZLG_CUDA_DIR=$zlg_cuda_dir
+  AC_SUBST([ZLG_CUDA_DIR])
   AM_CONDITIONAL([ZLG_CUDA], [test "x$zlg_have_cuda" = xyes])
   # Tests on pretended cards: their kernels run through OpenCL. Sanitizers and the cards' memories do not go together.
   AM_CONDITIONAL([ZLG_CARDS], [test "x$zlg_cuda_workers" = xyes && test "x$zlg_have_opencl" = xyes &&

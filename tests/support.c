@@ -42,6 +42,10 @@ int zlg_test_cuda_workers(void) {
   return modes[zlg_test_mode()].cuda;
 }
 
+bool zlg_test_pretended_cards(void) {
+  return zlg_test_cuda_workers() > 0 && getenv("ZLG_CARDS") != NULL;
+}
+
 int zlg_test_device_workers(void) {
   return zlg_test_opencl_workers() + zlg_test_cuda_workers();
 }

@@ -23,6 +23,9 @@ enum zlg_test_mode zlg_test_mode(void);
 int zlg_test_cpu_workers(void);
 int zlg_test_opencl_workers(void);
 int zlg_test_cuda_workers(void);
+/* True where these CUDA workers are pretended cards (tests/run-test), whose groups of threads PoCL runs slowly; false
+ * on a card (tests/device/run). */
+bool zlg_test_pretended_cards(void);
 /* A mode has devices of one kind at most: their number and kind. */
 int zlg_test_device_workers(void);
 zlg_worker_kind zlg_test_device_kind(void);

@@ -500,7 +500,7 @@ static const struct zlg_test_case card_cases[] = {
 int main(int argc, char **argv) {
   zlg_test_starpu_init();
   starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
-  int status = zlg_test_main(argc, argv, zlg_test_cuda_workers() > 0 ? card_cases : cases);
+  int status = zlg_test_main(argc, argv, zlg_test_pretended_cards() ? card_cases : cases);
 #ifdef ZLG_WITH_DEVICES
   zlg_device_release();
 #endif
