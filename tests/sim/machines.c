@@ -62,12 +62,12 @@ static void check_scaling(const char *name) {
   zlg_platform machine = sim_machine(name);
   struct sim_product product = sim_product(100000, 100000000);
   product.cpu_workers = 0;
+  product.tile_rows = 20000, product.tile_columns = 100000; /* 5000 tasks, a quarter of what there would be */
   const struct sim_outcome eight = simulate(&machine, &product);
   machine.gpus = 1;
   const struct sim_outcome one = simulate(&machine, &product);
   CHECK(one.seconds / (8 * eight.seconds) >= 0.95);
-  CHECK(one.seconds / eight.seconds <= 8.01);                              /* no time is made of nothing */
-  CHECK(one.shape[0] == eight.shape[0] && one.shape[1] == eight.shape[1]); /* tiles depend on sizes */
+  CHECK(one.seconds / eight.seconds <= 8.01); /* no time is made of nothing */
   CHECK(eight.seconds <= 1.10 * eight.compute);
 }
 
@@ -90,6 +90,8 @@ static void gpus_scale_beside_cores(void) {
     CHECK(o.seconds <= 1.10 * o.compute);
     /* Sixty cores are half a card, and do their part: chains enough are ready for a core to be given one in time. */
     CHECK(o.cpu_share > 0.25 / gpus);
+    /* Tiles depend on sizes. */
+    CHECK(o.shape[0] == 12544 && o.shape[1] == 13568);
     if (gpus > 1) CHECK(before / o.seconds >= 1.5);
     before = o.seconds;
   }
