@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tools/gnuplot.h"
@@ -381,10 +382,13 @@ static int start(const struct predict *job, struct variant *v) {
 }
 
 static int finish(struct variant *v) {
+  const struct timespec moment = {.tv_nsec = 20 * 1000 * 1000};
   int status = 0;
   char path[300];
-  while (waitpid(v->child, &status, 0) < 0)
-    if (errno != EINTR || interrupt_signal()) return TOOL_FAILED;
+  while (waitpid(v->child, &status, WNOHANG) == 0) {
+    if (interrupt_signal()) return TOOL_FAILED; /* clean() ends the child */
+    nanosleep(&moment, NULL);
+  }
   v->child = 0;
   snprintf(path, sizeof path, "%s/result", v->directory);
   v->result = json_load_file(path, 0, NULL);

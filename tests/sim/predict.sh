@@ -60,6 +60,18 @@ sed '/^disk/d' "$machine" > bad.machine
 expect 2 'describes no disk' "$zellige" predict --machine bad.machine $sizes --from disk
 expect 1 'no machine is described' "$zellige" info
 }
+
+# An interrupt ends the simulation too, and takes its files away; the command dies of the signal.
+"$ZLG_BUILDDIR/libtool" --mode=execute sh -c 'exec "$@"' sh "$zellige" predict --machine "$machine" -m 1e5 -n 1e9 -d 50 > out 2> err &
+command=$!
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+  [ -z "$(find "$TMPDIR" -name 'zellige-predict-*')" ] || break
+  sleep 1
+done
+kill -s TERM "$command"
+wait "$command"
+status=$?
+[ "$status" = 143 ] || fail "after SIGTERM: exit $status, expected 143; $(cat err)"
 left=$(find "$TMPDIR" -name 'zellige-*' | head -n 3)
 [ -z "$left" ] || fail "left behind: $left"
 exit $failed
