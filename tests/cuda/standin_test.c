@@ -11,6 +11,7 @@
 
 #include "codelets/common/device.h"
 #include "tests/cuda/child.h"
+#include "tests/cuda/standin/counts.h"
 #include "tests/support.h"
 
 #define ELEMENTS 1024
@@ -341,6 +342,21 @@ static void host_memory_must_be_pinned_for_kernels(void) {
   CARDS_CHECK_CAUGHT(&pageable, "unpinned");
 }
 
+/* Pages are what is pinned: once each, and what is no longer pinned may be again. */
+static void pin_pages(void) {
+  static _Alignas(4096) char host[3 * 4096];
+  CUDA_OK(cudaHostRegister(host, 4097, 0));
+  CU_ASSERT_EQUAL(cudaHostRegister(host + 8000, 100, 0), cudaErrorHostMemoryAlreadyRegistered);
+  CU_ASSERT_EQUAL(standin_counts().pinned_now, 1);
+  CUDA_OK(cudaHostUnregister(host));
+  CUDA_OK(cudaHostRegister(host + 8000, 100, 0));
+  CU_ASSERT_EQUAL(cudaHostUnregister(host), cudaErrorHostMemoryNotRegistered);
+}
+static void pages_are_pinned_once(void) {
+  struct cards_child child = cards_run(one_card, pin_pages);
+  CARDS_CHECK_CLEAN(&child);
+}
+
 /* ---- several cards ----------------------------------------------------------------------------------------------- */
 
 static void use_other_cards_memory(bool ask) {
@@ -434,6 +450,7 @@ static const struct zlg_test_case cases[] = {
     {"use_and_free_after_free", use_and_free_after_free},
     {"accesses_outside_an_allocation", accesses_outside_an_allocation},
     {"host_memory_must_be_pinned_for_kernels", host_memory_must_be_pinned_for_kernels},
+    {"pages_are_pinned_once", pages_are_pinned_once},
     {"another_cards_memory_needs_peer_access", another_cards_memory_needs_peer_access},
     {"peer_copies_need_no_peer_access", peer_copies_need_no_peer_access},
     {"a_function_belongs_to_its_card", a_function_belongs_to_its_card},
