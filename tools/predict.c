@@ -539,7 +539,7 @@ static double link_bytes(const json_t *result, int from, int to) {
 /* From each memory (lines) to each (columns). */
 static void print_links(const json_t *result, int gpus) {
   const char *headers[16] = {"GB from, to", ">memory"};
-  char names[14][16], cells[15][24];
+  char names[14][20], cells[15][24];
   for (int i = 0; i < gpus && i < 13; i++) {
     snprintf(names[i], sizeof names[i], ">GPU %d", i);
     headers[2 + i] = names[i];
