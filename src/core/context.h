@@ -21,7 +21,8 @@ struct zlg_context {
   zlg_worker_info *workers; /* names owned */
   int worker_index[128];    /* StarPU's worker number -> index in workers, -1 none */
   int memory_nodes;
-  int kinds[4]; /* number of workers by zlg_worker_kind */
+  int64_t device_memory; /* bytes of the smallest device's that is known; INT64_MAX without */
+  int kinds[4];          /* number of workers by zlg_worker_kind */
   char scheduler[64], starpu_version[32], model_directory[512], worker_warning[256], model_warning[768];
 };
 

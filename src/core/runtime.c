@@ -324,6 +324,11 @@ static void describe(zlg_context *context) {
   snprintf(context->starpu_version, sizeof context->starpu_version, "%d.%d.%d", major, minor, release);
   snprintf(context->scheduler, sizeof context->scheduler, "%s", starpu_sched_ctx_get_sched_policy(0)->policy_name);
   context->memory_nodes = (int)starpu_memory_nodes_get_count();
+  context->device_memory = INT64_MAX;
+  for (int node = 1; node < context->memory_nodes; node++) {
+    int64_t bytes = (int64_t)starpu_memory_get_total((unsigned)node);
+    if (bytes > 0 && bytes < context->device_memory) context->device_memory = bytes;
+  }
   int cores = machine_cores();
   if (STARPU_MAXCPUS < cores)
     snprintf(context->worker_warning, sizeof context->worker_warning,

@@ -109,7 +109,9 @@ static void count_tiles(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t
   s->rc = ceil_div(r, s->rt);
   bool cards = sum->context->kinds[ZLG_WORKER_CUDA] > 0;
   s->parts = min64(s->nj, ceil_div(cards ? CARD_CHAINS : CHAINS, max64(s->mi, 1)));
-  s->parts = max64(1, min64(s->parts, (cards ? 4 : 1) * PARTS_MOST_BYTES / max64(acc_bytes(s), 1)));
+  /* The last task of a block has all its parts in one memory: StarPU would look for room in a smaller one for ever. */
+  int64_t most = min64((cards ? 4 : 1) * PARTS_MOST_BYTES, sum->context->device_memory / 4);
+  s->parts = max64(1, min64(s->parts, most / max64(acc_bytes(s), 1)));
   s->tasks = s->mi * s->rc * (s->nj + 1);
 }
 
