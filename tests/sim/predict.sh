@@ -4,20 +4,7 @@ set -u
 : "${ZLG_SRCDIR:?}" "${ZLG_BUILDDIR:?}" "${ZLG_TEST_DIR:?}"
 zellige=$ZLG_BUILDDIR/tools/zellige
 machine=$ZLG_SRCDIR/perfmodels/machines/a100-nvlink.machine
-failed=0
-fail() {
-  echo "$*"
-  failed=1
-}
-# expect STATUS WORDS COMMAND ...: its exit status, and WORDS somewhere in what it says.
-expect() {
-  status=$1 words=$2
-  shift 2
-  "$@" > out 2> err
-  got=$?
-  [ "$got" = "$status" ] || fail "$*: exit $got, expected $status; $(cat err)"
-  grep -q -- "$words" out err || fail "$*: '$words' is not in: $(cat out err)"
-}
+. "$ZLG_SRCDIR/tests/tool/expect.sh"
 cd "$ZLG_TEST_DIR" || exit 1
 sizes="-m 1e5 -n 2e6 -d 50"
 run="$zellige predict --machine $machine $sizes"

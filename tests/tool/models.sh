@@ -1,22 +1,9 @@
 #!/bin/sh
 # zellige calibrate and zellige models from a terminal's side: what they print, draw and refuse.
 set -u
-: "${ZLG_BUILDDIR:?}" "${ZLG_TEST_DIR:?}"
+: "${ZLG_SRCDIR:?}" "${ZLG_BUILDDIR:?}" "${ZLG_TEST_DIR:?}"
 zellige=$ZLG_BUILDDIR/tools/zellige
-failed=0
-fail() {
-  echo "$*"
-  failed=1
-}
-# expect STATUS WORDS COMMAND ...: its exit status, and WORDS somewhere in what it says.
-expect() {
-  status=$1 words=$2
-  shift 2
-  "$@" > out 2> err
-  got=$?
-  [ "$got" = "$status" ] || fail "$*: exit $got, expected $status; $(cat err)"
-  grep -q -- "$words" out err || fail "$*: '$words' is not in: $(cat out err)"
-}
+. "$ZLG_SRCDIR/tests/tool/expect.sh"
 cd "$ZLG_TEST_DIR" || exit 1
 models="$zellige models --directory here"
 run="$zellige calibrate -w 1 --opencl 0 --directory here"
