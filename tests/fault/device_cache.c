@@ -106,13 +106,18 @@ static void what_is_stored_is_found_under_its_key_only(void) {
   CHECK(memcmp(&joined, &apart, sizeof joined) != 0);
 }
 
+/* The only file there, and its path. */
+static void store_alone(const struct zlg_device_key *key, char *path, size_t bytes) {
+  remove_directory();
+  zlg_device_cache_store(key, code, sizeof code);
+  CHECK(count_files(".bin", path, bytes) == 1);
+}
+
 /* Every byte of it: the magic, the key, the length, the checksum, the code. */
 static void a_file_with_any_byte_changed_is_not_used(void) {
   char path[sizeof directory + 300];
   struct zlg_device_key key = key_of("changed");
-  remove_directory();
-  zlg_device_cache_store(&key, code, sizeof code);
-  CHECK(count_files(".bin", path, sizeof path) == 1);
+  store_alone(&key, path, sizeof path);
   int64_t bytes = size_of(path);
   CHECK(bytes > (int64_t)sizeof code);
   for (int64_t at = 0; at < bytes; at++) {
@@ -126,9 +131,7 @@ static void a_file_with_any_byte_changed_is_not_used(void) {
 static void a_file_cut_anywhere_is_not_used(void) {
   char path[sizeof directory + 300];
   struct zlg_device_key key = key_of("cut");
-  remove_directory();
-  zlg_device_cache_store(&key, code, sizeof code);
-  CHECK(count_files(".bin", path, sizeof path) == 1);
+  store_alone(&key, path, sizeof path);
   for (int64_t bytes = size_of(path) - 1; bytes >= 0; bytes--) {
     CHECK(truncate(path, (off_t)bytes) == 0);
     CHECK(is_absent(&key));
@@ -141,9 +144,7 @@ static void a_file_cut_anywhere_is_not_used(void) {
 static void a_file_of_another_key_is_not_used(void) {
   char path[sizeof directory + 300], elsewhere[sizeof directory + 300];
   struct zlg_device_key key = key_of("one"), other = key_of("other");
-  remove_directory();
-  zlg_device_cache_store(&key, code, sizeof code);
-  CHECK(count_files(".bin", path, sizeof path) == 1);
+  store_alone(&key, path, sizeof path);
   in_directory(elsewhere, sizeof elsewhere, "moved");
   CHECK(rename(path, elsewhere) == 0);
   zlg_device_cache_store(&other, code, sizeof code);
@@ -155,9 +156,7 @@ static void a_file_of_another_key_is_not_used(void) {
 static void what_is_no_file_is_not_used(void) {
   char path[sizeof directory + 300];
   struct zlg_device_key key = key_of("no file");
-  remove_directory();
-  zlg_device_cache_store(&key, code, sizeof code);
-  CHECK(count_files(".bin", path, sizeof path) == 1);
+  store_alone(&key, path, sizeof path);
   CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
   CHECK(is_absent(&key));
   zlg_device_cache_store(&key, code, sizeof code);
