@@ -11,6 +11,7 @@
 
 #include "zellige/context.h"
 #include "zellige/kernel.h"
+#include "zellige/kron.h"
 #include "zellige/machine.h"
 #include "zellige/matrix.h"
 #include "zellige/operator.h"

@@ -1,9 +1,10 @@
 /* Plans: from an operator's sum to tiles, from tiles to tasks. The only room that submits tasks.
  *
- * The one graph so far is the tiled sum, Y = alpha sum_J f(P_I, Q_J) X_J + beta Y: for every block I of output rows,
+ * Two graphs. The tiled sum, Y = alpha sum_J f(P_I, Q_J) X_J + beta Y: for every block I of output rows,
  * partial sums run over the column blocks J in `parts` independent chains (block J in chain J mod parts, each chain in
  * order), and one accumulate task adds the chains in order and writes Y_I. Tile shapes and the number of chains depend
- * on sizes only, so the bits do not depend on workers or schedulers. */
+ * on sizes only, so the bits do not depend on workers or schedulers. And the chain of Kronecker factors over blocks of
+ * vectors. */
 #ifndef ZLG_PLAN_PLAN_H
 #define ZLG_PLAN_PLAN_H
 
@@ -54,5 +55,26 @@ int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, str
 /* Runs the sum, whose operands were validated before. `sum` and its args are copied, x and y retained, `keep` taken
  * over; the constants and p and q stay those of the operator that `keep` keeps alive. */
 int zlg_sum_start(const struct zlg_sum *sum, bool threaded, zlg_request **request);
+
+/* A chain of Kronecker factors over the columns of x: y = alpha (op_1(F_1) x … x op_n(F_n)) x + beta y, or with the
+ * transpose of the product. */
+struct zlg_chain {
+  zlg_context *context;
+  zlg_type type;
+  int64_t count;
+  zlg_matrix *const *factors;
+  const zlg_op *ops;
+  bool transposed; /* the product as a whole */
+  zlg_matrix *x, *y;
+  double alpha, beta;
+  void (*give_back)(void *keep); /* what must live as long as the chain: the operator */
+  void *keep;
+};
+
+/* Runs the chain, whose operands were validated before. `chain` is copied, x and y retained, `keep` taken over; the
+ * factors stay those of the operator that `keep` keeps alive. */
+int zlg_chain_start(const struct zlg_chain *chain, bool threaded, zlg_request **request);
+/* What it will need for `vectors` columns; x and y may be missing. */
+int zlg_chain_cost(const struct zlg_chain *chain, int64_t vectors, zlg_cost *cost);
 
 #endif
