@@ -47,6 +47,11 @@ ZLG_API int zlg_matrix_open_raw(zlg_context *context, zlg_matrix **matrix, const
 ZLG_API int zlg_matrix_create_raw(zlg_context *context, zlg_matrix **matrix, const char *path, zlg_type type,
                                   int64_t rows, int64_t columns, zlg_order order);
 
+/* A view of the same elements with rows and columns exchanged: the memory is the caller's as before, a file is shared.
+ * It may be written where the matrix may, and keeps the matrix alive; closing is the matrix's own business
+ * (zlg_matrix_close() of a view does nothing), and ends writing through its views too. */
+ZLG_API int zlg_matrix_transpose(zlg_matrix *matrix, zlg_matrix **view);
+
 /* Finishes a created file: flushed to the disk and given its name; from then on it is read-only. A created matrix that
  * is released without it is removed. For other matrices, and the second time, it does nothing. A file of which a write
  * or a flush has failed cannot be finished any more. Errors: ZLG_EIO, ZLG_ENOSPC, ZLG_ESTATE (a request still writes

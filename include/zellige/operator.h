@@ -18,7 +18,7 @@ ZLG_API zlg_operator *zlg_operator_retain(zlg_operator *op);
 ZLG_API void zlg_operator_release(zlg_operator *op);
 
 typedef struct zlg_operator_info {
-  const char *kind; /* "kernel" */
+  const char *kind; /* "kernel", "kron" */
   zlg_type type;
   int64_t rows, columns;
   int tileable; /* 1: any block A[I, J] can be made or applied on its own */
@@ -37,6 +37,12 @@ ZLG_API int zlg_apply(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, d
  * live until then and Y may not be touched. The request is the caller's to release. */
 ZLG_API int zlg_apply_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
                             zlg_request **request);
+
+/* From the right: Y = alpha X op(A) + beta Y, X of shape rows(X) x rows(op(A)), Y of rows(X) x columns(op(A)). It is
+ * the product of op(A) transposed with X and Y transposed, and keeps all that is said above. */
+ZLG_API int zlg_apply_right(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y);
+ZLG_API int zlg_apply_right_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
+                                  zlg_request **request);
 
 /* What an application with `columns` right-hand sides will need, known beforehand. */
 typedef struct zlg_cost {

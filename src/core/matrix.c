@@ -88,7 +88,10 @@ zlg_matrix *zlg_matrix_retain(zlg_matrix *matrix) {
 void zlg_matrix_release(zlg_matrix *matrix) {
   if (!matrix || atomic_fetch_sub_explicit(&matrix->references, 1, memory_order_acq_rel) > 1) return;
   zlg_context *context = matrix->context;
-  if (matrix->ops) matrix->ops->release(matrix);
+  if (matrix->owner)
+    zlg_matrix_release(matrix->owner);
+  else if (matrix->ops)
+    matrix->ops->release(matrix);
   zlg_free(matrix);
   zlg_context_release(context);
 }
@@ -156,7 +159,7 @@ int zlg_matrix_get_info(const zlg_matrix *matrix, zlg_matrix_info *info) {
                             .columns = matrix->columns,
                             .order = matrix->order,
                             .ld = matrix->ld,
-                            .writable = matrix->writable,
+                            .writable = zlg_matrix_is_writable(matrix),
                             .data = matrix->data,
                             .path = matrix->path};
   return ZLG_OK;
@@ -210,7 +213,7 @@ int zlg_matrix_write(zlg_matrix *matrix, int64_t row, int64_t rows, int64_t colu
   struct zlg_block given = {row, rows, column, columns, order, ld};
   int status = check_block(matrix, "zlg_matrix_write", &given, block);
   if (status != ZLG_OK) return status;
-  if (!matrix->writable)
+  if (!zlg_matrix_is_writable(matrix))
     return zlg_fail(matrix->context, ZLG_EREADONLY,
                     "zlg_matrix_write: %s is read-only; expected a matrix made for writing",
                     matrix->path ? zlg_path_tail(matrix->path) : "the matrix");

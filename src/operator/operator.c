@@ -43,10 +43,11 @@ static int check_op(const zlg_operator *A, zlg_op op) {
   return zlg_fail(A->context, ZLG_EINVAL, "op = %d, expected ZLG_NOTRANS or ZLG_TRANS", (int)op);
 }
 
-static int check_matrices(const zlg_operator *A, zlg_op op, const zlg_matrix *X, const zlg_matrix *Y) {
+/* Which way a product goes: op(A) X or X op(A). */
+enum side { LEFT, RIGHT };
+
+static int check_common(const zlg_operator *A, const zlg_matrix *X, const zlg_matrix *Y) {
   zlg_context *context = A->context;
-  int64_t rows = op == ZLG_NOTRANS ? A->rows : A->columns, columns = op == ZLG_NOTRANS ? A->columns : A->rows;
-  const char *name = op == ZLG_NOTRANS ? "A" : "the transpose of A";
   if (X->context != context || Y->context != context)
     return zlg_fail(context, ZLG_EINVAL, "%s was made with another context than A", X->context != context ? "X" : "Y");
   if (X->type != A->type || Y->type != A->type) {
@@ -54,29 +55,43 @@ static int check_matrices(const zlg_operator *A, zlg_op op, const zlg_matrix *X,
     return zlg_fail(context, ZLG_ETYPE, "%s is %s and A is %s; expected one type", other == X ? "X" : "Y",
                     zlg_type_name(other->type), zlg_type_name(A->type));
   }
-  if (X->rows != columns)
-    return zlg_fail(context, ZLG_ESHAPE, "X is %lld x %lld and %s is %lld x %lld: X needs %lld rows",
-                    (long long)X->rows, (long long)X->columns, name, (long long)rows, (long long)columns,
-                    (long long)columns);
-  if (Y->rows != rows || Y->columns != X->columns)
-    return zlg_fail(context, ZLG_ESHAPE, "Y is %lld x %lld; %s (%lld x %lld) times X (%lld x %lld) needs %lld x %lld",
-                    (long long)Y->rows, (long long)Y->columns, name, (long long)rows, (long long)columns,
-                    (long long)X->rows, (long long)X->columns, (long long)rows, (long long)X->columns);
   return ZLG_OK;
 }
 
-static int check_apply(const zlg_operator *A, zlg_op op, double alpha, const zlg_matrix *X, double beta,
+/* The inner extent of X must be op(A)'s, and Y have the outer ones of both. */
+static int check_shapes(const zlg_operator *A, enum side side, zlg_op op, const zlg_matrix *X, const zlg_matrix *Y) {
+  const int64_t rows = op == ZLG_NOTRANS ? A->rows : A->columns, columns = op == ZLG_NOTRANS ? A->columns : A->rows;
+  const char *name = op == ZLG_NOTRANS ? "A" : "the transpose of A";
+  const int64_t inner = side == LEFT ? columns : rows, has = side == LEFT ? X->rows : X->columns;
+  if (has != inner)
+    return zlg_fail(A->context, ZLG_ESHAPE, "X is %lld x %lld and %s is %lld x %lld: X needs %lld %s",
+                    (long long)X->rows, (long long)X->columns, name, (long long)rows, (long long)columns,
+                    (long long)inner, side == LEFT ? "rows" : "columns");
+  const int64_t y_rows = side == LEFT ? rows : X->rows, y_columns = side == LEFT ? X->columns : columns;
+  if (Y->rows == y_rows && Y->columns == y_columns) return ZLG_OK;
+  if (side == LEFT)
+    return zlg_fail(A->context, ZLG_ESHAPE,
+                    "Y is %lld x %lld; %s (%lld x %lld) times X (%lld x %lld) needs %lld x %lld", (long long)Y->rows,
+                    (long long)Y->columns, name, (long long)rows, (long long)columns, (long long)X->rows,
+                    (long long)X->columns, (long long)y_rows, (long long)y_columns);
+  return zlg_fail(A->context, ZLG_ESHAPE, "Y is %lld x %lld; X (%lld x %lld) times %s (%lld x %lld) needs %lld x %lld",
+                  (long long)Y->rows, (long long)Y->columns, (long long)X->rows, (long long)X->columns, name,
+                  (long long)rows, (long long)columns, (long long)y_rows, (long long)y_columns);
+}
+
+static int check_apply(const zlg_operator *A, enum side side, zlg_op op, double alpha, const zlg_matrix *X, double beta,
                        const zlg_matrix *Y) {
   if (!A) return zlg_fail(NULL, ZLG_EINVAL, "A is NULL, expected an operator");
   if (!X || !Y) return zlg_fail(A->context, ZLG_EINVAL, "%s is NULL, expected a matrix", X ? "Y" : "X");
   if (A->context->pid != getpid())
     return zlg_fail(A->context, ZLG_ESTATE, "the context was made before fork() and its workers are the parent's");
   int status = check_op(A, op);
-  if (status == ZLG_OK) status = check_matrices(A, op, X, Y);
+  if (status == ZLG_OK) status = check_common(A, X, Y);
+  if (status == ZLG_OK) status = check_shapes(A, side, op, X, Y);
   if (status != ZLG_OK) return status;
   if (isnan(alpha) || isnan(beta))
     return zlg_fail(A->context, ZLG_EINVAL, "%s is NaN", isnan(alpha) ? "alpha" : "beta");
-  if (!Y->writable)
+  if (!zlg_matrix_is_writable(Y))
     return zlg_fail(A->context, ZLG_EREADONLY, "Y%s%s is read-only", Y->path ? ", the file " : "",
                     Y->path ? Y->path : "");
   if (zlg_matrix_overlaps(Y, X)) return zlg_fail(A->context, ZLG_EOVERLAP, "Y overlaps X");
@@ -85,22 +100,58 @@ static int check_apply(const zlg_operator *A, zlg_op op, double alpha, const zlg
   return ZLG_OK;
 }
 
-int zlg_apply_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
-                    zlg_request **request) {
-  if (!request) return zlg_fail(A ? A->context : NULL, ZLG_EINVAL, "request is NULL, expected where to put it");
-  *request = NULL;
-  int status = check_apply(A, op, alpha, X, beta, Y);
-  return status == ZLG_OK ? A->kind->apply(A, op, alpha, X, beta, Y, true, request) : status;
+/* X op(A) is the transpose of op(A)^T X^T. */
+static int start_right(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
+                       bool threaded, zlg_request **request) {
+  zlg_matrix *x = NULL, *y = NULL;
+  int status = zlg_matrix_transpose(X, &x);
+  if (status == ZLG_OK) status = zlg_matrix_transpose(Y, &y);
+  if (status == ZLG_OK)
+    status = A->kind->apply(A, op == ZLG_TRANS ? ZLG_NOTRANS : ZLG_TRANS, alpha, x, beta, y, threaded, request);
+  zlg_matrix_release(x);
+  zlg_matrix_release(y);
+  return status;
 }
 
-int zlg_apply(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
-  int status = check_apply(A, op, alpha, X, beta, Y);
+static int start(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
+                 bool threaded, zlg_request **request) {
+  int status = check_apply(A, side, op, alpha, X, beta, Y);
   if (status != ZLG_OK) return status;
+  if (side == RIGHT) return start_right(A, op, alpha, X, beta, Y, threaded, request);
+  return A->kind->apply(A, op, alpha, X, beta, Y, threaded, request);
+}
+
+static int start_async(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
+                       zlg_matrix *Y, zlg_request **request) {
+  if (!request) return zlg_fail(A ? A->context : NULL, ZLG_EINVAL, "request is NULL, expected where to put it");
+  *request = NULL;
+  return start(A, side, op, alpha, X, beta, Y, true, request);
+}
+
+static int apply(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
   zlg_request *request = NULL;
-  status = A->kind->apply(A, op, alpha, X, beta, Y, false, &request);
+  int status = start(A, side, op, alpha, X, beta, Y, false, &request);
   if (status == ZLG_OK) status = zlg_request_wait(request);
   zlg_request_release(request);
   return status;
+}
+
+int zlg_apply_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
+                    zlg_request **request) {
+  return start_async(A, LEFT, op, alpha, X, beta, Y, request);
+}
+
+int zlg_apply_right_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
+                          zlg_request **request) {
+  return start_async(A, RIGHT, op, alpha, X, beta, Y, request);
+}
+
+int zlg_apply(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
+  return apply(A, LEFT, op, alpha, X, beta, Y);
+}
+
+int zlg_apply_right(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
+  return apply(A, RIGHT, op, alpha, X, beta, Y);
 }
 
 int zlg_operator_cost(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost) {

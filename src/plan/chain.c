@@ -78,7 +78,7 @@ static int run_chain(zlg_request *request, void *job) {
 
 static void give_back_run(void *job) {
   struct run *run = job;
-  atomic_fetch_sub(&run->chain.y->writers, 1);
+  zlg_matrix_count_writer(run->chain.y, -1);
   zlg_matrix_release(run->chain.x);
   zlg_matrix_release(run->chain.y);
   run->chain.give_back(run->chain.keep);
@@ -98,7 +98,7 @@ int zlg_chain_start(const struct zlg_chain *chain, bool threaded, zlg_request **
   run->chain = *chain;
   zlg_matrix_retain(chain->x);
   zlg_matrix_retain(chain->y);
-  atomic_fetch_add(&chain->y->writers, 1);
+  zlg_matrix_count_writer(chain->y, 1);
   const zlg_report known = {.work = cost.work, .work_unit = "flops", .flops = cost.flops, .direct = 1};
   return zlg_request_start(chain->context, threaded, &known, run_chain, give_back_run, run, request);
 }

@@ -273,7 +273,7 @@ static int run_sum(zlg_request *request, void *job) {
 
 static void give_back_run(void *job) {
   struct run *run = job;
-  atomic_fetch_sub(&run->sum.y->writers, 1);
+  zlg_matrix_count_writer(run->sum.y, -1);
   zlg_matrix_release(run->sum.x);
   zlg_matrix_release(run->sum.y);
   run->sum.give_back(run->sum.keep);
@@ -307,7 +307,7 @@ int zlg_sum_start(const struct zlg_sum *sum, bool threaded, zlg_request **reques
   }
   zlg_matrix_retain(sum->x);
   zlg_matrix_retain(sum->y);
-  atomic_fetch_add(&sum->y->writers, 1);
+  zlg_matrix_count_writer(sum->y, 1);
   const zlg_report known = known_of(run);
   return zlg_request_start(sum->context, threaded && !run->shape.direct, &known, run_sum, give_back_run, run, request);
 }
