@@ -11,7 +11,7 @@
 
 #include "zellige.h"
 
-enum { BENCH_PEERS = 8, BENCH_REPETITIONS = 15 };
+enum { BENCH_PEERS = 8, BENCH_REPETITIONS = 15, BENCH_MEDIAN = 512 };
 
 struct bench_settings {
   bool quick;
@@ -46,7 +46,10 @@ struct bench_case {
 };
 
 extern const struct bench_case bench_machine_cases[], bench_kernel_cases[], bench_overhead_cases[],
-    bench_scaling_cases[], bench_stream_cases[];
+    bench_scaling_cases[], bench_stream_cases[], bench_kron_cases[];
+/* A Kronecker product of any shape as a case, by its name (kron.c says how names are made), for --only; NULL: it is
+ * none. Lives until the next call. */
+const struct bench_case *bench_kron_case(const char *name);
 
 int bench_fail(struct bench_row *row, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends to row->note, after a "; " where there is something already. */
@@ -59,6 +62,7 @@ void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * clock. */
 double bench_clock(int workers);
 double bench_wall_clock(void);
+/* Of at most BENCH_MEDIAN values. */
 double bench_median(const double *values, int count);
 
 /* The context of that many CPU workers: made at the first call, kept until another number is asked for or
@@ -82,13 +86,15 @@ int bench_compare(const struct bench_settings *settings, struct bench_row *row, 
 /* Rates of the hardware in this very moment, by `threads` threads at once; each call takes some 10 ms (20 for memory).
  * rate: operations on one element a second, by every vector register of the instruction set in use, independent chains.
  * triad: bytes a second of a[i] = b[i] + s c[i], out of caches, the write-allocate counted (4 streams).
- * gemm: multiply-adds a second of OpenBLAS. Negative: no memory. */
+ * gemm: multiply-adds a second of OpenBLAS, in a product of 512 x 512 matrices each (peak: one of 2048 x 2048 together,
+ * which takes a tenth of a second). Negative: no memory. */
 enum bench_operation { BENCH_FMA, BENCH_DIVIDE, BENCH_ROOT, BENCH_FMA_BESIDE_DIVIDE, BENCH_FMA_BESIDE_ROOT };
 double bench_rate(enum bench_operation operation, zlg_type type, int threads);
 /* Multiplier slots that one division or root (BENCH_FMA_BESIDE_…) takes, beside its time in the divider: measured. */
 double bench_issue_slots(enum bench_operation operation, zlg_type type);
 double bench_triad_rate(int threads);
 double bench_gemm_rate(zlg_type type, int threads);
+double bench_gemm_peak(zlg_type type, int threads);
 const char *bench_gemm_kernel(void);
 
 /* Peers that are installed (bench/peers.sh) and know the problem: fills in meters, rates in the unit of the problem,

@@ -42,8 +42,8 @@ static int ascending(const void *left, const void *right) {
 }
 
 double bench_median(const double *values, int count) {
-  double sorted[2 * BENCH_REPETITIONS];
-  if (count < 1) return NAN;
+  double sorted[BENCH_MEDIAN];
+  if (count < 1 || count > BENCH_MEDIAN) return NAN;
   memcpy(sorted, values, (size_t)count * sizeof *sorted);
   qsort(sorted, (size_t)count, sizeof *sorted, ascending);
   return 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);

@@ -29,6 +29,7 @@ static struct helper helpers[] = {
     {.name = "keops", .compiles = true},
     {.name = "keops-tuned", .compiles = true},
     {.name = "blas-tile"},
+    {.name = "fastkron"},
 };
 enum { HELPERS = sizeof helpers / sizeof *helpers };
 
@@ -114,6 +115,7 @@ static bool helper_ask(struct helper *helper, const char *question, int millisec
 gone:
   bench_say("  peer %s went away: %s", helper->name, question);
   helper_stop(helper);
+  helper->tried = false; /* another problem may not end it */
   return false;
 }
 

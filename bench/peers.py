@@ -1,14 +1,16 @@
 """One peer of the benchmark: prepares a problem and times repetitions of it, on command over a pipe (see peers.c).
 
-usage: peers.py keops|keops-tuned|blas-tile THREADS
+usage: peers.py keops|keops-tuned|blas-tile|fastkron THREADS
 reads   setup SECONDS AREA WORDS…   answers   ready | absent REASON | error REASON
-        once                        answers   rate FIGURE      (the area's unit; kernel: Mpair/s)
+        once                        answers   rate FIGURE      (the area's unit; kernel: Mpair/s, kron: GF/s)
 
 Both flavours of KeOps are the same program: the flags that differ (CXXFLAGS, the cache folder) come from the environment.
 One thread is timed by the processor time of this process, several by the wall clock, like ours.
 """
 import concurrent.futures
+import functools
 import glob
+import math
 import os
 import sys
 import time
@@ -120,6 +122,8 @@ def tile_product(name, dtype, d, r, x, y, b):
 
 def kernel(seconds, name, type_name, d, r, m, n):
     """Mpair/s of sum_j k(x_i, y_j) b_j, points N(0, 1/D); m = 0: so many rows that a repetition lasts `seconds`."""
+    if peer == "fastkron":
+        return None
     d, r, m, n, dtype = int(d), int(r), int(m), int(n), TYPES[type_name]
     make = tile_product if peer == "blas-tile" else keops_product
     if name not in (TILE if peer == "blas-tile" else KEOPS):
@@ -139,7 +143,91 @@ def kernel(seconds, name, type_name, d, r, m, n):
     return lambda: rate(rows) / 1e6
 
 
-AREAS = {"kernel": kernel}
+@functools.cache
+def fastkron_library():
+    """FastKron's x86 library by its own Python binding; a thin one: numbers in, one C call. One handle a process."""
+    import importlib.util
+
+    pattern = os.path.join(os.path.dirname(np.__file__), "..", "pyfastkron", "FastKronX86*.so")
+    found = glob.glob(pattern)
+    if not found:
+        raise ImportError("pyfastkron is not installed")
+    spec = importlib.util.spec_from_file_location("FastKronX86", found[0])
+    library = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(library)
+    handle = library.init()
+    library.initX86(handle)
+    return library, handle
+
+
+def shuffled(x, factors):
+    """Rows of x times the Kronecker product, the last factor first, in NumPy."""
+    for factor in reversed(factors):
+        slices = x.reshape(len(x), -1, len(factor))
+        x = np.ascontiguousarray((slices @ factor).transpose(0, 2, 1)).reshape(len(x), -1)
+    return x
+
+
+def kron(seconds, form, type_name, x_trans, f_trans, m, *shape):
+    """GF/s of Y = X (F_1 x … x F_n) (mkm, X is M x K) or of Y = (F_1 x … x F_n) X (kmm): FastKron."""
+    if peer != "fastkron":
+        return None
+    library, handle = fastkron_library()
+    x_trans, f_trans, m, dtype, left = x_trans == "1", f_trans == "1", int(m), TYPES[type_name], form == "kmm"
+    sizes = []
+    for item in shape[0].split(","):
+        size, _, times = item.partition("^")
+        p, _, q = size.partition("x")
+        sizes += [(int(p), int(q or p))] * int(times or 1)
+    ps, qs = [p for p, _ in sizes], [q for _, q in sizes]
+    random = np.random.default_rng(1)
+    # F takes p elements to q: p x q on the right, q x p on the left, and the other way round where it is stored transposed
+    plain = [random.standard_normal(size, dtype) / dtype(size[0] ** 0.5) for size in sizes]
+    factors = [np.ascontiguousarray(f if left == f_trans else f.T) for f in plain]
+    k, l = math.prod(ps), math.prod(qs)
+    x = np.resize(random.standard_normal(1000003, dtype)[: m * k], (k, m) if left != x_trans else (m, k))
+    z = np.full((l, m) if left else (m, l), np.nan, dtype)
+    _, most = library.gekmmSizes(handle, m, len(ps), ps, qs)
+    scratch = [np.empty(most, dtype) for _ in range(2)]
+    pointers = [f.ctypes.data for f in factors]
+    op = [library.Op.N, library.Op.T]
+    call = getattr(library, ("s" if dtype == np.float32 else "d") + ("gekmm" if left else "gemkm"))
+    head = (handle, library.Backend.X86)
+    tail = (z.ctypes.data, 1.0, 0.0, 0, *(part.ctypes.data for part in scratch))
+    if left:
+        arguments = (*head, len(ps), qs, ps, m, pointers, op[f_trans], x.ctypes.data, op[x_trans], *tail)
+    else:
+        arguments = (*head, m, len(ps), ps, qs, x.ctypes.data, op[x_trans], pointers, op[f_trans], *tail)
+    call(*arguments)
+    rows = sorted({0, m // 2, m - 1})
+    exact = shuffled((x if left == x_trans else x.T)[rows], plain)
+    mine = (z.T if left else z)[rows]
+    if not np.abs(mine - exact).max() <= (1e-3 if dtype == np.float32 else 1e-10) * np.sqrt(np.square(exact).mean()):
+        raise ValueError("a wrong result")
+
+    width, flops = k, 0
+    for p, q in reversed(sizes):
+        width = width // p * q
+        flops += 2 * m * width * p
+
+    def rate(calls):
+        start = clock()
+        for _ in range(calls):
+            call(*arguments)
+        return calls, clock() - start
+
+    calls, taken = rate(1)
+    while taken < seconds / 8:
+        calls, taken = rate(4 * calls)
+    calls = max(1, int(calls * seconds / taken))
+
+    def once(kept=(x, z, factors, scratch)):  # the library has their addresses only
+        return 1e-9 * calls * flops / rate(calls)[1]
+
+    return once
+
+
+AREAS = {"kernel": kernel, "kron": kron}
 
 
 def setup(seconds, area, *words):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the software that the benchmark compares with (KeOps, NumPy with its OpenBLAS) from PyPI into a private virtual
+# Installs the software that the benchmark compares with (KeOps, FastKron, NumPy with its OpenBLAS) from PyPI into a private virtual
 # environment, $ZLG_BENCH_PEERS or ~/.cache/zellige-peers. Optional: without it the table has no peers. KeOps needs a C++
 # compiler and compiles each formula for some seconds the first time; the results are kept beside the environment.
 set -eu
@@ -11,4 +11,6 @@ mkdir -p "$home"
   exit 1
 }
 "$home/venv/bin/python" -m pip install --quiet --upgrade pykeops==2.3 numpy setuptools
-"$home/venv/bin/python" -c 'import numpy, pykeops; print("peers ready: pykeops", pykeops.__version__, "numpy", numpy.__version__)'
+# Its requirements (PyTorch and a gigabyte of CUDA) serve another part of it than the one that is called.
+"$home/venv/bin/python" -m pip install --quiet --upgrade --no-deps pyfastkron==1.1
+"$home/venv/bin/python" -c 'from importlib.metadata import version; print("peers ready:", *(f"{name} {version(name)}" for name in ("pykeops", "pyfastkron", "numpy")))'

@@ -244,6 +244,27 @@ double bench_gemm_rate(zlg_type type, int threads) {
   return gang_rate(BENCH_FMA, type, threads, gemm_work);
 }
 
+/* One product of 2048 x 2048 matrices, its rows shared out. */
+static double peak_work(const struct gang *gang, int rank) {
+  enum { SIDE = 2048 };
+  size_t area = (size_t)SIDE * SIDE;
+  int from = SIDE * rank / gang->threads, rows = SIDE * (rank + 1) / gang->threads - from;
+  size_t first = (size_t)from * SIDE;
+  double *a = stream, *b = a + area, *c = b + area;
+  float *fa = (float *)a, *fb = (float *)b, *fc = (float *)c;
+  if (gang->type == ZLG_F64)
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, SIDE, SIDE, 1, a + first, SIDE, b, SIDE, 0, c + first,
+                SIDE);
+  else
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, SIDE, SIDE, 1, fa + first, SIDE, fb, SIDE, 0,
+                fc + first, SIDE);
+  return (double)rows * SIDE * SIDE;
+}
+
+double bench_gemm_peak(zlg_type type, int threads) {
+  return stream_ready() ? gang_rate(BENCH_FMA, type, threads, peak_work) : -1;
+}
+
 const char *bench_gemm_kernel(void) {
   return openblas_get_corename();
 }

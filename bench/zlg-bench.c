@@ -17,13 +17,23 @@
 
 #include "bench/bench.h"
 
-static const struct bench_case *const areas[] = {bench_kernel_cases, bench_overhead_cases, bench_scaling_cases,
-                                                 bench_stream_cases, bench_machine_cases};
+/* The cases, and the peers that have a column of the table there. */
+enum { COLUMNS = 3 };
+static const struct area {
+  const struct bench_case *cases;
+  const char *peers[COLUMNS];
+} areas[] = {{bench_kernel_cases, {"keops", "keops-tuned", "blas-tile"}},
+             {bench_kron_cases, {"fastkron", "shuffle", "modes"}},
+             {bench_overhead_cases, {NULL}},
+             {bench_scaling_cases, {NULL}},
+             {bench_stream_cases, {NULL}},
+             {bench_machine_cases, {NULL}}};
 enum { AREAS = sizeof areas / sizeof *areas };
 
 static const char usage[] = "usage: zlg-bench [--list] [--only GLOB] [--quick] [--workers N] [--json FILE]\n"
                             "  --list       the names of the cases\n"
-                            "  --only GLOB  only those whose name fits, as in 'kernel/*'\n"
+                            "  --only GLOB  only those whose name fits, as in 'kernel/*'; or a Kronecker\n"
+                            "               product of any shape, as in kron/mkm/16@8^2,32,5x7\n"
                             "  --quick      short repetitions, no peers that compile\n"
                             "  --workers N  CPU workers, and threads of limits and peers (1)\n"
                             "  --json FILE  the rows as a JSON array\n";
@@ -120,7 +130,7 @@ static void runtime_environment(void) {
 
 static void list_cases(const char *glob) {
   for (int a = 0; a < AREAS; a++)
-    for (const struct bench_case *item = areas[a]; item->name; item++)
+    for (const struct bench_case *item = areas[a].cases; item->name; item++)
       if (fnmatch(glob, item->name, 0) == 0) puts(item->name);
 }
 
@@ -143,27 +153,26 @@ static void print_cell(double value, int width) {
     printf(" %*.*f", width, fabs(value) >= 100 ? 0 : fabs(value) >= 10 ? 1 : 2, value);
 }
 
-static void print_header(void) {
-  printf("%-34s %-4s %7s %9s %-7s %9s %11s %9s %9s %8s  %s\n", "case", "type", "workers", "ours", "unit", "keops",
-         "keops-tuned", "blas-tile", "limit", "fraction", "note");
+static void print_header(const struct area *area) {
+  printf("%-34s %-4s %7s %9s %-7s", "case", "type", "workers", "ours", "unit");
+  for (int k = 0; k < COLUMNS; k++) printf(" %11s", area->peers[k] ? area->peers[k] : "");
+  printf(" %9s %8s  %s\n", "limit", "fraction", "note");
 }
 
 static double peer_value(const struct bench_row *row, const char *name) {
-  for (int k = 0; k < row->peer_count; k++)
+  for (int k = 0; name && k < row->peer_count; k++)
     if (strcmp(row->peers[k].name, name) == 0) return row->peers[k].value;
   return NAN;
 }
 
-static void print_row(const struct bench_row *row, bool failed) {
+static void print_row(const struct area *area, const struct bench_row *row, bool failed) {
   printf("%-34s %-4s %7d", row->name, zlg_type_name(row->type), row->workers);
   if (failed) {
     printf(" FAILED: %s\n", row->note);
   } else {
     print_cell(row->ours, 9);
     printf(" %-7s", row->unit);
-    print_cell(peer_value(row, "keops"), 9);
-    print_cell(peer_value(row, "keops-tuned"), 11);
-    print_cell(peer_value(row, "blas-tile"), 9);
+    for (int k = 0; k < COLUMNS; k++) print_cell(peer_value(row, area->peers[k]), 11);
     print_cell(row->limit, 9);
     print_cell(row->fraction, 8);
     printf("  %s\n", row->note);
@@ -172,7 +181,8 @@ static void print_row(const struct bench_row *row, bool failed) {
 }
 
 /* One row; returns whether it failed. */
-static bool run_case(const struct bench_case *item, zlg_type type, const struct arguments *arguments, json_t *rows) {
+static bool run_type(const struct area *area, const struct bench_case *item, zlg_type type,
+                     const struct arguments *arguments, json_t *rows) {
   struct bench_settings settings = {.quick = arguments->quick,
                                     .workers = arguments->workers,
                                     .repetitions = arguments->quick ? 3 : 7,
@@ -183,20 +193,41 @@ static bool run_case(const struct bench_case *item, zlg_type type, const struct 
   bench_say("%s %s", item->name, zlg_type_name(type));
   bool failed = item->run(item, &settings, &row) != 0;
   if (failed) row.ours = row.limit = row.fraction = NAN;
-  print_row(&row, failed);
+  print_row(area, &row, failed);
   json_array_append_new(rows, row_json(&row));
+  return failed;
+}
+
+static bool run_case(const struct area *area, const struct bench_case *item, const struct arguments *arguments,
+                     json_t *rows) {
+  bool failed = false;
+  for (int t = ZLG_F32; t <= ZLG_F64; t++)
+    if (!item->only || item->only == (zlg_type)t) failed |= run_type(area, item, (zlg_type)t, arguments, rows);
   return failed;
 }
 
 static bool run_matching(const struct arguments *arguments, json_t *rows) {
   bool failed = false;
-  for (int a = 0; a < AREAS; a++)
-    for (const struct bench_case *item = areas[a]; item->name; item++) {
+  for (int a = 0; a < AREAS; a++) {
+    bool headed = false;
+    for (const struct bench_case *item = areas[a].cases; item->name; item++) {
       if (fnmatch(arguments->only, item->name, 0) != 0) continue;
-      for (int t = ZLG_F32; t <= ZLG_F64; t++)
-        if (!item->only || item->only == (zlg_type)t) failed |= run_case(item, (zlg_type)t, arguments, rows);
+      if (!headed) print_header(&areas[a]);
+      headed = true;
+      failed |= run_case(&areas[a], item, arguments, rows);
     }
+  }
   return failed;
+}
+
+/* The name itself says what is wanted. */
+static bool run_named(const struct arguments *arguments, json_t *rows) {
+  const struct bench_case *item = bench_kron_case(arguments->only);
+  if (!item) return false;
+  const struct area *area = areas;
+  while (area->cases != bench_kron_cases) area++;
+  print_header(area);
+  return run_case(area, item, arguments, rows);
 }
 
 int main(int argc, char **argv) {
@@ -211,8 +242,8 @@ int main(int argc, char **argv) {
   peers_environment();
   runtime_environment();
   json_t *rows = json_array();
-  print_header();
   status = run_matching(&arguments, rows) ? 1 : 0;
+  if (json_array_size(rows) == 0) status = run_named(&arguments, rows) ? 1 : 0;
   if (json_array_size(rows) == 0) {
     fprintf(stderr, "zlg-bench: no case fits %s\n", arguments.only);
     status = 2;
