@@ -116,7 +116,7 @@ static double free_memory(void) {
  */
 static void fit_memory(struct kron_problem *problem, const struct bench_settings *settings) {
   double vector = (double)problem->widest * (double)zlg_type_size(problem->type), memory = free_memory();
-  double ours = settings->quick ? fmin(0x1p29, 0.4 * memory) : 0.4 * memory;
+  double ours = settings->quick ? fmin(0x1p31, 0.4 * memory) : 0.4 * memory;
   int64_t *m = &problem->shape.m;
   while (*m > 1 && 2 * vector * (double)*m > ours) *m = (*m + 1) / 2;
   problem->peer_m = *m;

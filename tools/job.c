@@ -1,4 +1,5 @@
 /* One job of the command: see job.h. */
+#define _GNU_SOURCE
 #include "tools/job.h"
 
 #include <math.h>
@@ -149,6 +150,21 @@ int job_failed(const struct job *job, int status) {
   return TOOL_FAILED;
 }
 
+char *job_describe(int count, const char *const *names, zlg_matrix *const *matrices, const char *constant) {
+  char *text = NULL;
+  size_t bytes;
+  FILE *to = open_memstream(&text, &bytes);
+  if (!to) return NULL;
+  for (int i = 0; i < count; i++) {
+    zlg_matrix_info m;
+    if (!matrices[i] || zlg_matrix_get_info(matrices[i], &m)) continue;
+    fprintf(to, "  %s is %s, %lld x %lld %s\n", names[i], m.path ? m.path : constant, (long long)m.rows,
+            (long long)m.columns, zlg_type_name(m.type));
+  }
+  fclose(to);
+  return text;
+}
+
 json_t *matrix_json(const zlg_matrix *matrix) {
   zlg_matrix_info m;
   if (!matrix || zlg_matrix_get_info(matrix, &m)) return json_null();
@@ -218,9 +234,10 @@ static int create_output(const struct job *job, struct result *result) {
   zlg_operator_info a;
   zlg_matrix_info x;
   if (zlg_operator_get_info(job->A, &a) || zlg_matrix_get_info(job->X, &x)) return TOOL_FAILED;
-  int64_t rows = job->op == ZLG_NOTRANS ? a.rows : a.columns;
+  int64_t rows = job->op == ZLG_NOTRANS ? a.rows : a.columns, columns = x.columns;
+  if (job->right) columns = a.rows + a.columns - rows, rows = x.rows;
   if (job->trace && !(result->trace = trace_open(job->trace))) return TOOL_FAILED;
-  if (filespec_create(job->context, &result->Y, &job->output, a.type, rows, x.columns)) return TOOL_FAILED;
+  if (filespec_create(job->context, &result->Y, &job->output, a.type, rows, columns)) return TOOL_FAILED;
   return job->y0.path ? fill_output(job, result->Y) : TOOL_OK;
 }
 
@@ -228,7 +245,8 @@ static int create_output(const struct job *job, struct result *result) {
 static int compute(struct job *job, struct result *result) {
   double beta = !job->y0.path ? 0 : isnan(job->beta) ? 1 : job->beta;
   progress_wait(&job->progress, "preparing (a device's program is compiled once)");
-  int status = zlg_apply_async(job->A, job->op, job->scale, job->X, beta, result->Y, &result->request);
+  int status = (job->right ? zlg_apply_right_async : zlg_apply_async)(job->A, job->op, job->scale, job->X, beta,
+                                                                      result->Y, &result->request);
   progress_waited(&job->progress);
   interrupt_catch();
   if (status) return job_failed(job, status);
@@ -274,7 +292,7 @@ static int begin_report(struct job *job, json_t *about, const zlg_cost *cost) {
     json_object_set_new(about, "plan", cost_json(cost));
     json_object_update_new(about, runtime_json(job->context));
   } else if (job->explain) {
-    plan_print(job->context, job->A, job->op, job->X, job->title, cost, job->progress.unit);
+    plan_print(job->context, job->A, job->op, job->right, job->X, job->title, cost, job->progress.unit);
     if (!job->dry_run && !job->quiet) putchar('\n');
     if (tool_finish(TOOL_OK)) return TOOL_FAILED;
   }
@@ -285,7 +303,9 @@ int job_run(struct job *job, json_t *about) {
   struct result result = {.Y = NULL};
   zlg_matrix_info x;
   int status = zlg_matrix_get_info(job->X, &x);
-  if (!status) status = zlg_operator_cost(job->A, job->op, x.columns, &result.cost);
+  /* From the right it is the transposed operator on the rows of X. */
+  zlg_op op = !job->right ? job->op : job->op == ZLG_NOTRANS ? ZLG_TRANS : ZLG_NOTRANS;
+  if (!status) status = zlg_operator_cost(job->A, op, job->right ? x.rows : x.columns, &result.cost);
   int code = status ? job_failed(job, status) : begin_report(job, about, &result.cost);
   if (code != TOOL_OK) {
     json_decref(about);

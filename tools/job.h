@@ -16,6 +16,7 @@ struct job {
   const char *trace;          /* NULL: none */
   double scale, beta;         /* beta NaN: not given */
   zlg_op op;
+  bool right; /* X stands left of A */
   bool explain, dry_run, json, quiet;
   /* For the report. */
   const char *title;    /* "gaussian kernel" */
@@ -38,6 +39,9 @@ int job_start(struct job *job);
 int job_run(struct job *job, json_t *about);
 void job_end(struct job *job);
 
+/* Lines that say what matrices are, "  X1 is points.npy, 1000 x 3 f32", for `operands`; those not opened are left out,
+ * and one without a file is `constant`. The caller's to free; NULL: no memory. */
+char *job_describe(int count, const char *const *names, zlg_matrix *const *matrices, const char *constant);
 /* A library error on this job's context, with the operands where shapes or types are the matter. Returns TOOL_FAILED.
  */
 int job_failed(const struct job *job, int status);

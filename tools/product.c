@@ -13,7 +13,7 @@
 
 enum { KEY_ALPHA = 0x5000, KEY_GAMMA, KEY_OFFSET, KEY_DEGREE };
 enum { X1, X2, B, INPUTS };
-static const char *const input_names[INPUTS] = {"X1", "X2", "B"};
+static const char *const input_names[INPUTS] = {"X1", "X2", "B "};
 
 struct product {
   struct job job;
@@ -159,22 +159,6 @@ static int make_ones(struct product *product) {
   return status ? job_failed(&product->job, status) : TOOL_OK;
 }
 
-/* "  X1: points.npy, 1000 x 3 f32" a line, for errors of shapes and types. */
-static char *describe_inputs(const struct product *product) {
-  char *text = NULL;
-  size_t bytes;
-  FILE *to = open_memstream(&text, &bytes);
-  if (!to) return NULL;
-  for (int i = 0; i < INPUTS; i++) {
-    zlg_matrix_info m;
-    if (!product->inputs[i] || zlg_matrix_get_info(product->inputs[i], &m)) continue;
-    fprintf(to, "  %-2s is %s, %lld x %lld %s\n", input_names[i], m.path ? m.path : "a column of ones",
-            (long long)m.rows, (long long)m.columns, zlg_type_name(m.type));
-  }
-  fclose(to);
-  return text;
-}
-
 static json_t *about_json(const struct product *product) {
   const zlg_kernel_spec *spec = &product->spec;
   const struct kernel_row *row = kernel_of(spec->kind);
@@ -199,7 +183,7 @@ static int run(struct product *product) {
   for (int i = 0; i < product->file_count; i++)
     if (filespec_open(job->context, &product->inputs[i], &product->files[i])) return TOOL_FAILED;
   if (product->file_count <= B && make_ones(product)) return TOOL_FAILED;
-  char *operands = describe_inputs(product);
+  char *operands = job_describe(INPUTS, input_names, product->inputs, "a column of ones");
   job->operands = operands;
   snprintf(product->title, sizeof product->title, "%s kernel", zlg_kernel_name(product->spec.kind));
   job->title = product->title;

@@ -14,8 +14,18 @@
 #include "tools/table.h"
 #include "tools/terminal.h"
 
-void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, const zlg_matrix *X, const char *title,
-                const zlg_cost *cost, const char *unit) {
+/* A line: work in its own unit beside the operations, which may be what it is counted in. */
+static void print_counts(const char *label, double work, const char *unit, double flops, const char *per) {
+  char work_unit[40], flop_unit[40];
+  snprintf(work_unit, sizeof work_unit, "%s%s", unit, per);
+  snprintf(flop_unit, sizeof flop_unit, "Flop%s", per);
+  printf("  %s", label);
+  if (strcmp(unit, "flop") != 0) printf("%s, ", show_count(work, work_unit).s);
+  printf("%s\n", show_count(flops, flop_unit).s);
+}
+
+void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, bool right, const zlg_matrix *X,
+                const char *title, const zlg_cost *cost, const char *unit) {
   zlg_operator_info a;
   zlg_matrix_info x;
   zlg_machine_info machine;
@@ -24,8 +34,11 @@ void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, co
   printf("plan\n");
   printf("  operator        %s, %lld x %lld %s%s\n", title, (long long)a.rows, (long long)a.columns,
          zlg_type_name(a.type), op == ZLG_TRANS ? ", transposed" : "");
-  printf("  right-hand side %lld column%s\n", (long long)x.columns, x.columns == 1 ? "" : "s");
-  printf("  work            %s, %s\n", show_count(cost->work, unit).s, show_count(cost->flops, "Flop").s);
+  if (right)
+    printf("  left-hand side  %lld row%s\n", (long long)x.rows, x.rows == 1 ? "" : "s");
+  else
+    printf("  right-hand side %lld column%s\n", (long long)x.columns, x.columns == 1 ? "" : "s");
+  print_counts("work            ", cost->work, unit, cost->flops, "");
   printf("  traffic         %s read, %s written\n", show_traffic(cost->bytes_read).s,
          show_traffic(cost->bytes_written).s);
   if (cost->bytes_to_devices > 0)
@@ -100,8 +113,6 @@ static struct text singular(const char *unit) {
 void report_print(const zlg_report *report, const char *output) {
   int width = terminal_is(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0;
   struct text unit = singular(report->work_unit);
-  char rate[40];
-  snprintf(rate, sizeof rate, "%s/s", unit.s);
   if (report->worker_count > 0) {
     print_workers(report, width);
     printf("\n");
@@ -111,9 +122,8 @@ void report_print(const zlg_report *report, const char *output) {
   if (isfinite(report->bound_seconds))
     printf("  bound     %s with every worker busy all the time: %s of it reached\n",
            show_seconds(report->bound_seconds).s, show_percent(report->bound_seconds / seconds).s);
-  printf("  work      %s, %s\n", show_count(report->work, unit.s).s, show_count(report->flops, "Flop").s);
-  printf("  rate      %s, %s\n", show_count(report->work / seconds, rate).s,
-         show_count(report->flops / seconds, "Flop/s").s);
+  print_counts("work      ", report->work, unit.s, report->flops, "");
+  print_counts("rate      ", report->work / seconds, unit.s, report->flops / seconds, "/s");
   if (report->direct)
     printf("  tasks     none: small enough to be done at once\n");
   else

@@ -3,12 +3,13 @@
 #define ZLG_TOOL_REPORT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "zellige.h"
 
-/* `unit`: of work, singular. */
-void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, const zlg_matrix *X, const char *title,
-                const zlg_cost *cost, const char *unit);
+/* `unit`: of work, singular. `right`: X stands left of A. */
+void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, bool right, const zlg_matrix *X,
+                const char *title, const zlg_cost *cost, const char *unit);
 json_t *cost_json(const zlg_cost *cost);
 
 void report_print(const zlg_report *report, const char *output);

@@ -12,88 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/support.h"
-
-#define CHECK(what) zlg_check((what), #what, __FILE__, __LINE__)
-#define CHECK_SAYS(part) check_says(out_text, (part), "stdout", __LINE__)
-#define CHECK_COMPLAINS(part) check_says(err_text, (part), "stderr", __LINE__)
-
-static char program[1000];
-static char out_text[1 << 16], err_text[1 << 14];
-
-static void check_says(const char *text, const char *part, const char *where, int line) {
-  char message[1500];
-  snprintf(message, sizeof message, "%s has no \"%s\": \"%.900s\"", where, part, text);
-  zlg_check(strstr(text, part) != NULL, message, __FILE__, line);
-}
-
-static void slurp(const char *name, char *text, size_t bytes) {
-  FILE *file = fopen(name, "r");
-  size_t got = file ? fread(text, 1, bytes - 1, file) : 0;
-  text[got] = 0;
-  if (file) fclose(file);
-}
-
-/* Runs a shell line in which `$z` is the command; its outputs go to out_text and err_text. */
-static int run(const char *line) {
-  char command[4000];
-  snprintf(command, sizeof command, "z='%s'; { %s\n} > out.txt 2> err.txt", program, line);
-  int status = system(command);
-  slurp("out.txt", out_text, sizeof out_text);
-  slurp("err.txt", err_text, sizeof err_text);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static void check_run(const char *line, int want, int at) {
-  int got = run(line);
-  char message[2500];
-  snprintf(message, sizeof message, "%.600s: exit %d, want %d; stderr: %.900s", line, got, want, err_text);
-  zlg_check(got == want, message, __FILE__, at);
-}
-#define RUN(line, want) check_run((line), (want), __LINE__)
+#include "tests/tool/run.h"
 
 /* The kernel, types and numbers of columns of whatever runs on devices: one program to compile, which takes PoCL
  * seconds. */
 #define KERNEL "-k gaussian -l 0.5,0.25,1 --tile 64x64"
-
-/* The options that give the mode's workers. */
-static const char *workers(void) {
-  static const char *const options[] = {"-w 2 --opencl 0", "-w 1 --opencl 1 --sched lws",
-                                        "-w 1 --opencl 3 --sched lws"};
-  return options[zlg_test_mode()];
-}
-
-static bool exists(const char *path) {
-  return access(path, F_OK) == 0;
-}
-
-static long size_of(const char *path) {
-  struct stat status;
-  return stat(path, &status) ? -1 : (long)status.st_size;
-}
-
-/* Files in the directory whose name starts so: a temporary left behind is one too many. */
-static int files_like(const char *pattern) {
-  char line[300];
-  snprintf(line, sizeof line, "ls -A | grep -c -- '%s'", pattern);
-  run(line);
-  return atoi(out_text);
-}
-
-static void write_file(const char *path, const void *data, size_t bytes) {
-  FILE *file = fopen(path, "w");
-  if (!file || fwrite(data, 1, bytes, file) != bytes || fclose(file)) {
-    perror(path);
-    exit(1);
-  }
-}
-
-static size_t read_file(const char *path, void *data, size_t bytes) {
-  FILE *file = fopen(path, "r");
-  size_t got = file ? fread(data, 1, bytes, file) : 0;
-  if (file) fclose(file);
-  return got;
-}
 
 enum { M = 300, N = 500, D = 3, R = 2 };
 static double x1[M * D], x2[N * D], b[N * R], y[N * R + 16], want[M * R];
@@ -104,12 +27,12 @@ static void make_inputs(void) {
   for (int i = 0; i < M * D; i++) x1[i] = f1[i] = (float)zlg_test_uniform(&state);
   for (int i = 0; i < N * D; i++) x2[i] = f2[i] = (float)zlg_test_uniform(&state);
   for (int i = 0; i < N * R; i++) b[i] = fb[i] = (float)zlg_test_uniform(&state);
-  write_file("x1.f64", x1, sizeof x1);
-  write_file("x2.f64", x2, sizeof x2);
-  write_file("b.f64", b, sizeof b);
-  write_file("x1.f32", f1, sizeof f1);
-  write_file("x2.f32", f2, sizeof f2);
-  write_file("b.f32", fb, sizeof fb);
+  zlg_write_file("x1.f64", x1, sizeof x1);
+  zlg_write_file("x2.f64", x2, sizeof x2);
+  zlg_write_file("b.f64", b, sizeof b);
+  zlg_write_file("x1.f32", f1, sizeof f1);
+  zlg_write_file("x2.f32", f2, sizeof f2);
+  zlg_write_file("b.f32", fb, sizeof fb);
 }
 
 static double kernel_value(const zlg_kernel_spec *spec, int i, int j) {
@@ -141,26 +64,28 @@ static void reference_gaussian(void) {
 
 static void raw_files_in_and_out_give_the_right_product(void) {
   char line[500];
-  snprintf(line, sizeof line, "$z product " KERNEL " x1.f64:300x3 x2.f64:x3 b.f64:500x2 -o y.f64 %s", workers());
+  snprintf(line, sizeof line, "$z product " KERNEL " x1.f64:300x3 x2.f64:x3 b.f64:500x2 -o y.f64 %s",
+           zlg_tool_workers());
   RUN(line, 0);
-  CHECK(read_file("y.f64", y, sizeof y) == M * R * sizeof *y);
+  CHECK(zlg_read_file("y.f64", y, sizeof y) == M * R * sizeof *y);
   reference_gaussian();
   for (int i = 0; i < M * R; i++) ZLG_CHECK_CLOSE(y[i], want[i], bound(ZLG_F64));
   CHECK_SAYS("rate");
-  CHECK(*err_text == 0);
+  CHECK(*zlg_err_text == 0);
 }
 
 static void every_worker_of_a_tiled_product_is_in_the_table(void) {
   char line[500];
   snprintf(line, sizeof line,
-           "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.f64:col --trace t.tsv --explain %s", workers());
+           "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.f64:col --trace t.tsv --explain %s",
+           zlg_tool_workers());
   RUN(line, 0);
   CHECK_SAYS("CPU 0");
   CHECK_SAYS("share");
   CHECK_SAYS("tiles of 64 x 64");
   CHECK_SAYS("predicted");
   if (zlg_test_mode() != ZLG_TEST_CPU) CHECK_SAYS("OpenCL 0");
-  CHECK(read_file("y.f64", y, sizeof y) == M * R * sizeof *y);
+  CHECK(zlg_read_file("y.f64", y, sizeof y) == M * R * sizeof *y);
   reference_gaussian();
   for (int i = 0; i < M; i++)
     for (int k = 0; k < R; k++) ZLG_CHECK_CLOSE(y[i + k * M], want[i * R + k], bound(ZLG_F64));
@@ -178,7 +103,7 @@ static void f32_files_give_the_right_product(void) {
   zlg_kernel_spec_init(&spec, ZLG_MATERN52);
   reference(&spec);
   float got[M * R + 1];
-  CHECK(read_file("y.f32", got, sizeof got) == M * R * sizeof *got);
+  CHECK(zlg_read_file("y.f32", got, sizeof got) == M * R * sizeof *got);
   for (int i = 0; i < M * R; i++) ZLG_CHECK_CLOSE(got[i], want[i], bound(ZLG_F32));
 }
 
@@ -187,10 +112,10 @@ static void the_transpose_a_factor_and_an_old_result_are_taken_in(void) {
   snprintf(line, sizeof line,
            "$z product -k linear --offset 1 -q -t x1.f64:x3 x2.f64:x3 -o y.f64 %s && "
            "$z product -k linear --offset 1 -q -t x1.f64:x3 x2.f64:x3 --scale 2 --beta -0.5 --y0 y.f64:x1 -o y.f64 %s",
-           workers(), workers());
+           zlg_tool_workers(), zlg_tool_workers());
   RUN(line, 0);
-  CHECK(*out_text == 0 && *err_text == 0);
-  CHECK(read_file("y.f64", y, sizeof y) == N * sizeof *y);
+  CHECK(*zlg_out_text == 0 && *zlg_err_text == 0);
+  CHECK(zlg_read_file("y.f64", y, sizeof y) == N * sizeof *y);
   zlg_kernel_spec spec;
   zlg_kernel_spec_init(&spec, ZLG_LINEAR);
   spec.offset = 1;
@@ -207,7 +132,7 @@ static void npy_files_go_through(void) {
       line, sizeof line,
       "$z product -k energy -q x1.f64:x3 x2.f64:x3 -o k.npy %s && $z product -k linear -q k.npy k.npy -o kk.npy %s && "
       "head -c 6 kk.npy | tail -c 5; wc -c < kk.npy",
-      workers(), workers());
+      zlg_tool_workers(), zlg_tool_workers());
   RUN(line, 0);
   CHECK_SAYS("NUMPY");
   CHECK_SAYS("2528"); /* 128 of header, 300 doubles */
@@ -215,9 +140,10 @@ static void npy_files_go_through(void) {
 
 static void json_has_plan_report_and_workers(void) {
   char line[500];
-  snprintf(line, sizeof line, "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.npy --json %s", workers());
+  snprintf(line, sizeof line, "$z product " KERNEL " x1.f64:x3 x2.f64:x3 b.f64:x2 -o y.npy --json %s",
+           zlg_tool_workers());
   RUN(line, 0);
-  CHECK(*out_text == '{');
+  CHECK(*zlg_out_text == '{');
   const char *const members[] = {
       "\"command\": \"product\"", "\"plan\": {",         "\"report\": {",      "\"share\": ",
       "\"kind\": \"cpu\"",        "\"busy\": ",          "\"machine\": {",     "\"starpu\": \"1.",
@@ -245,10 +171,10 @@ static void a_dry_run_makes_nothing(void) {
   CHECK_SAYS("plan");
   CHECK_SAYS("300 x 500 f64");
   CHECK_SAYS("150 kpair");
-  CHECK(!exists("y.npy"));
+  CHECK(!zlg_exists("y.npy"));
   RUN("$z product -k gaussian x1.f64:x3 x2.f64:x3 -n --json", 0);
   CHECK_SAYS("\"tasks\"");
-  CHECK(!strstr(out_text, "\"report\""));
+  CHECK(!strstr(zlg_out_text, "\"report\""));
 }
 
 static void usage_errors_exit_2_and_say_where_help_is(void) {
@@ -283,7 +209,7 @@ static void usage_errors_exit_2_and_say_where_help_is(void) {
     RUN(cases[i].line, 2);
     CHECK_COMPLAINS(cases[i].says);
     if (i) CHECK_COMPLAINS("--help' for");
-    CHECK(*out_text == 0);
+    CHECK(*zlg_out_text == 0);
   }
 }
 
@@ -308,14 +234,14 @@ static void every_kernel_is_listed(void) {
   RUN("$z kernels --names | wc -l", 0);
   int kinds = 0;
   while (zlg_kernel_name((zlg_kernel_kind)(kinds + 1))) kinds++;
-  CHECK(atoi(out_text) == kinds);
+  CHECK(atoi(zlg_out_text) == kinds);
   RUN("$z kernels --json", 0);
   CHECK_SAYS("\"degree\": 3");
 }
 
 static void errors_name_the_culprit_and_exit_1(void) {
-  write_file("short.npy", "\x93NUMPY\x01\0", 8);
-  write_file("x4.f64", x1, 100 * 4 * 8);
+  zlg_write_file("short.npy", "\x93NUMPY\x01\0", 8);
+  zlg_write_file("x4.f64", x1, 100 * 4 * 8);
   const struct {
     const char *line, *says;
   } cases[] = {
@@ -343,21 +269,21 @@ static void errors_name_the_culprit_and_exit_1(void) {
     RUN(cases[i].line, 1);
     CHECK_COMPLAINS("zellige: ");
     CHECK_COMPLAINS(cases[i].says);
-    CHECK(*out_text == 0);
-    CHECK(!exists("y.npy"));
+    CHECK(*zlg_out_text == 0);
+    CHECK(!zlg_exists("y.npy"));
   }
-  CHECK(files_like("y.npy") == 0);
+  CHECK(zlg_files_like("y.npy") == 0);
 }
 
 static void a_failing_run_leaves_the_old_output(void) {
-  write_file("y.npy", "old", 3);
+  zlg_write_file("y.npy", "old", 3);
   RUN("$z product -k gaussian -l 0 x1.f64:x3 x2.f64:x3 -o y.npy", 1);
   char text[8] = "";
-  CHECK(read_file("y.npy", text, sizeof text) == 3 && !strcmp(text, "old"));
+  CHECK(zlg_read_file("y.npy", text, sizeof text) == 3 && !strcmp(text, "old"));
 }
 
 static void an_output_nobody_can_write_to_is_an_error(void) {
-  if (!exists("/dev/full")) return;
+  if (!zlg_exists("/dev/full")) return;
   RUN("$z info > /dev/full", 1);
   CHECK_COMPLAINS("standard output: No space left on device");
   RUN("$z kernels > /dev/full", 1);
@@ -368,7 +294,7 @@ static void an_output_nobody_can_write_to_is_an_error(void) {
   remove("y.npy");
   RUN("$z product -k gaussian x1.f64:x3 x2.f64:x3 -o y.npy >&-", 1);
   CHECK_COMPLAINS("standard output: ");
-  CHECK(size_of("y.npy") == 128 + M * 8);
+  CHECK(zlg_size_of("y.npy") == 128 + M * 8);
   RUN("{ sleep 0.2; $z kernels; echo $? > code; } | true; cat code", 0);
   CHECK_SAYS("1");
   CHECK_COMPLAINS("Broken pipe");
@@ -376,12 +302,12 @@ static void an_output_nobody_can_write_to_is_an_error(void) {
 
 static void info_tells_the_workers(void) {
   char line[300];
-  snprintf(line, sizeof line, "$z info %s", workers());
+  snprintf(line, sizeof line, "$z info %s", zlg_tool_workers());
   RUN(line, 0);
   const char *const parts[] = {"StarPU", "scheduler", "CPU 0", "kernel_product", "L1", "memory"};
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) CHECK_SAYS(parts[i]);
   if (zlg_test_mode() != ZLG_TEST_CPU) CHECK_SAYS("OpenCL 0");
-  snprintf(line, sizeof line, "$z info --json %s", workers());
+  snprintf(line, sizeof line, "$z info --json %s", zlg_tool_workers());
   RUN(line, 0);
   CHECK_SAYS("\"instruction_set\"");
   CHECK_SAYS("\"codelets\": [");
@@ -391,9 +317,9 @@ static void progress_on_request_goes_to_a_pipe_in_lines(void) {
   RUN("$z product -k cauchy x1.f64:x3 x2.f64:x3 -o y.npy --progress=always --tile 64x64", 0);
   CHECK_COMPLAINS("100%  ");
   CHECK_COMPLAINS("CPU 0");
-  CHECK(!strchr(err_text, '\r') && !strchr(err_text, '\033'));
+  CHECK(!strchr(zlg_err_text, '\r') && !strchr(zlg_err_text, '\033'));
   RUN("$z product -k cauchy x1.f64:x3 x2.f64:x3 -o y.npy --tile 64x64", 0);
-  CHECK(*err_text == 0);
+  CHECK(*zlg_err_text == 0);
 }
 
 /* ---- interrupts of long work ---- */
@@ -413,16 +339,16 @@ static pid_t start_long_product(const char *prefix) {
   snprintf(line, sizeof line,
            "%s exec '%s' product " KERNEL
            " points:f64:x3 points:f64:x3 weights:f64:x2 -o y.npy %s > long.out 2> long.err",
-           prefix, program, workers());
+           prefix, zlg_program, zlg_tool_workers());
   pid_t child = fork();
   if (child == 0) {
     execl("/bin/sh", "sh", "-c", line, (char *)NULL);
     _exit(127);
   }
-  for (int i = 0; i < 300 && files_like("y.npy") == 0; i++) pause_seconds(0.1);
+  for (int i = 0; i < 300 && zlg_files_like("y.npy") == 0; i++) pause_seconds(0.1);
   pause_seconds(0.5);
-  CHECK(files_like("y.npy") == 1);
-  CHECK(!exists("y.npy"));
+  CHECK(zlg_files_like("y.npy") == 1);
+  CHECK(!zlg_exists("y.npy"));
   return child;
 }
 
@@ -431,8 +357,8 @@ static void check_dies_cleanly(pid_t child, int signal_number) {
   kill(child, signal_number);
   CHECK(waitpid(child, &status, 0) == child);
   CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signal_number);
-  CHECK(files_like("y.npy") == 0);
-  slurp("long.err", err_text, sizeof err_text);
+  CHECK(zlg_files_like("y.npy") == 0);
+  zlg_slurp("long.err", zlg_err_text, sizeof zlg_err_text);
   CHECK_COMPLAINS("zellige: product: interrupted; y.npy was not made");
 }
 
@@ -490,19 +416,7 @@ static const struct zlg_test_case device_cases[] = {CASE(raw_files_in_and_out_gi
                                                     {NULL, NULL}};
 
 int main(int argc, char **argv) {
-  const char *build = getenv("ZLG_BUILDDIR");
-  char *directory = zlg_test_path("");
-  if (!build || chdir(directory)) {
-    fputs("ZLG_BUILDDIR or ZLG_TEST_DIR is not set: run the test through tests/run-test\n", stderr);
-    return 1;
-  }
-  snprintf(program, sizeof program, "%s/tools/zellige", build);
-  free(directory);
-  signal(SIGPIPE, SIG_DFL);
-  /* A shell's background jobs start with the interrupt ignored, those of nohup with the hangup. */
-  signal(SIGINT, SIG_DFL);
-  signal(SIGHUP, SIG_DFL);
-  signal(SIGTERM, SIG_DFL);
+  if (!zlg_tool_begin()) return 1;
   make_inputs();
   return zlg_test_main(argc, argv, zlg_test_mode() == ZLG_TEST_CPU ? cases : device_cases);
 }
