@@ -155,12 +155,12 @@ static void print_cell(double value, int width) {
 
 static void print_header(const struct area *area) {
   printf("%-34s %-4s %7s %9s %-7s", "case", "type", "workers", "ours", "unit");
-  for (int k = 0; k < COLUMNS; k++) printf(" %11s", area->peers[k] ? area->peers[k] : "");
+  for (int k = 0; k < COLUMNS && area->peers[k]; k++) printf(" %11s", area->peers[k]);
   printf(" %9s %8s  %s\n", "limit", "fraction", "note");
 }
 
 static double peer_value(const struct bench_row *row, const char *name) {
-  for (int k = 0; name && k < row->peer_count; k++)
+  for (int k = 0; k < row->peer_count; k++)
     if (strcmp(row->peers[k].name, name) == 0) return row->peers[k].value;
   return NAN;
 }
@@ -172,7 +172,7 @@ static void print_row(const struct area *area, const struct bench_row *row, bool
   } else {
     print_cell(row->ours, 9);
     printf(" %-7s", row->unit);
-    for (int k = 0; k < COLUMNS; k++) print_cell(peer_value(row, area->peers[k]), 11);
+    for (int k = 0; k < COLUMNS && area->peers[k]; k++) print_cell(peer_value(row, area->peers[k]), 11);
     print_cell(row->limit, 9);
     print_cell(row->fraction, 8);
     printf("  %s\n", row->note);
