@@ -11,6 +11,7 @@
 #include "codelets/common/starpu_compat.h"
 #include "perfmodels/perfmodels.h"
 #include "src/core/error.h"
+#include "src/core/machine.h"
 #include "src/core/runtime.h"
 #include "src/core/simulation.h"
 #include "zellige/simulation.h"
@@ -216,11 +217,11 @@ int zlg_platform_install(zlg_platform *platform, const char *directory, const ch
     status = write_table(p, directory, "bandwidth", 1e-6 * p->link_bandwidth, 1e-6 * p->peer_bandwidth,
                          1e-6 * p->link_bandwidth);
   if (status != ZLG_OK) return status;
-  zlg_simulated_machine = (struct zlg_simulated_machine){.cores = p->cores,
-                                                         .gpus = p->gpus,
-                                                         .memory_bytes = p->memory_bytes,
-                                                         .disk_read = p->disk_read,
-                                                         .disk_write = p->disk_write};
+  zlg_simulated_machine = (struct zlg_simulated_machine){
+      .cores = p->cores, .gpus = p->gpus, .disk_read = p->disk_read, .disk_write = p->disk_write};
+  struct zlg_machine described = {.cores = p->cores, .memory_bytes = (int64_t)p->memory_bytes};
+  snprintf(described.cpu_name, sizeof described.cpu_name, "%s", p->title);
+  zlg_machine_describe(&described);
   return use_rates(platform, models);
 }
 

@@ -24,6 +24,23 @@ static void print_counts(const char *label, double work, const char *unit, doubl
   printf("%s\n", show_count(flops, flop_unit).s);
 }
 
+/* Where the tile comes from. */
+static void print_rule(const zlg_cost *cost, const zlg_machine_info *machine) {
+  if (!cost->tile_rule || cost->tasks == 0) return;
+  const char *rates = cost->tile_calibrated ? "by calibration" : "by nominal rates";
+  struct text lasts = show_seconds(cost->tile_seconds);
+  if (strcmp(cost->tile_rule, "cache") == 0)
+    printf("                  as many rows as half of a core's cache holds (L2, %s), %s a task of a core %s\n",
+           machine->l2_core_bytes ? show_bytes((double)machine->l2_core_bytes).s : "nominal 1 MiB", lasts.s, rates);
+  else
+    printf("                  by %s, %s a task of a core %s\n",
+           strcmp(cost->tile_rule, "size") == 0      ? "the size of the whole"
+           : strcmp(cost->tile_rule, "time") == 0    ? "what a task should last"
+           : strcmp(cost->tile_rule, "options") == 0 ? "the options"
+                                                     : "the memory limit",
+           lasts.s, rates);
+}
+
 void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, bool right, const zlg_matrix *X,
                 const char *title, const zlg_cost *cost, const char *unit) {
   zlg_operator_info a;
@@ -48,6 +65,7 @@ void plan_print(const zlg_context *context, const zlg_operator *A, zlg_op op, bo
          show_bytes((double)machine.memory_limit).s);
   printf("  tiles           %lld x %lld, %lld task%s\n", (long long)cost->tile_rows, (long long)cost->tile_columns,
          (long long)cost->tasks, cost->tasks == 1 ? "" : "s");
+  print_rule(cost, &machine);
   printf("  predicted       %s on %s, bound by %s\n", show_seconds(cost->seconds).s, workers ? workers : "",
          cost->bound);
   for (zlg_worker_kind kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++)
@@ -62,13 +80,14 @@ json_t *cost_json(const zlg_cost *cost) {
   json_t *kinds = json_object();
   for (zlg_worker_kind kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++)
     json_object_set_new(kinds, zlg_worker_kind_name(kind), number_json(cost->kind_seconds[kind]));
-  return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:s}", "flops",
-                   number_json(cost->flops), "work", number_json(cost->work), "bytes_read",
-                   number_json(cost->bytes_read), "bytes_written", number_json(cost->bytes_written), "bytes_to_devices",
-                   number_json(cost->bytes_to_devices), "bytes_from_devices", number_json(cost->bytes_from_devices),
-                   "memory_bytes", bytes_json(cost->memory_bytes), "seconds", number_json(cost->seconds), "tasks",
-                   (json_int_t)cost->tasks, "tile_rows", (json_int_t)cost->tile_rows, "tile_columns",
-                   (json_int_t)cost->tile_columns, "kind_seconds", kinds, "bound", cost->bound);
+  return json_pack(
+      "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:s, s:o, s:b, s:s?}", "flops",
+      number_json(cost->flops), "work", number_json(cost->work), "bytes_read", number_json(cost->bytes_read),
+      "bytes_written", number_json(cost->bytes_written), "bytes_to_devices", number_json(cost->bytes_to_devices),
+      "bytes_from_devices", number_json(cost->bytes_from_devices), "memory_bytes", bytes_json(cost->memory_bytes),
+      "seconds", number_json(cost->seconds), "tasks", (json_int_t)cost->tasks, "tile_rows", (json_int_t)cost->tile_rows,
+      "tile_columns", (json_int_t)cost->tile_columns, "kind_seconds", kinds, "bound", cost->bound, "tile_seconds",
+      number_json(cost->tile_seconds), "tile_calibrated", cost->tile_calibrated, "tile_rule", cost->tile_rule);
 }
 
 static double share(const zlg_report *report, double work) {

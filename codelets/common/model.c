@@ -183,12 +183,19 @@ void zlg_model_forget(void) {
   for (unsigned i = 0; i < SLOTS; i++) atomic_store_explicit(&slots[i].samples, 0, memory_order_relaxed);
 }
 
+bool zlg_model_has_curve(const struct zlg_codelet *codelet, zlg_worker_kind kind) {
+  bool found = false;
+  if (described[kind].set) return false;
+  pthread_rwlock_rdlock(&table.lock);
+  for (int i = 0; i < table.count[kind] && !found; i++) found = table.curves[kind][i].codelet == codelet;
+  pthread_rwlock_unlock(&table.lock);
+  return found;
+}
+
 bool zlg_model_is_calibrated(const struct zlg_codelet *codelet) {
   bool found = false;
-  pthread_rwlock_rdlock(&table.lock);
-  for (int kind = 0; kind <= ZLG_MODEL_KINDS; kind++)
-    for (int i = 0; i < table.count[kind]; i++) found |= table.curves[kind][i].codelet == codelet;
-  pthread_rwlock_unlock(&table.lock);
+  for (int kind = ZLG_WORKER_CPU; kind <= ZLG_MODEL_KINDS; kind++)
+    found |= zlg_model_has_curve(codelet, (zlg_worker_kind)kind);
   return found;
 }
 

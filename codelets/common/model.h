@@ -66,5 +66,7 @@ void zlg_model_set_rates(zlg_worker_kind kind, const zlg_rates *rates);
 bool zlg_model_is_calibrated(const struct zlg_codelet *codelet);
 /* The prediction without what was learned by running: curves where there are some, else nominal rates. */
 double zlg_model_base(const struct zlg_codelet *codelet, const void *args, zlg_worker_kind kind);
+/* Whether that is from a curve, of this family or of one near it. */
+bool zlg_model_has_curve(const struct zlg_codelet *codelet, zlg_worker_kind kind);
 
 #endif

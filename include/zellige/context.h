@@ -82,7 +82,8 @@ typedef struct zlg_worker_info {
 ZLG_API int zlg_context_worker_count(const zlg_context *context);
 ZLG_API int zlg_context_worker(const zlg_context *context, int index, zlg_worker_info *info);
 
-/* What the machine, the build and the runtime are. Pointers live as long as the context. */
+/* What the machine, the build and the runtime are; in a simulation the machine is the described one, and its caches are
+ * unknown. Pointers live as long as the context. */
 typedef struct zlg_machine_info {
   zlg_runtime_mode mode;      /* OWN or SHARED */
   const char *starpu_version; /* of the library that runs, "1.3.10" */
@@ -98,6 +99,7 @@ typedef struct zlg_machine_info {
   int64_t memory_bytes;                 /* of the machine */
   int64_t memory_limit;                 /* of this context */
   int64_t l1_bytes, l2_bytes, l3_bytes; /* data caches as hwloc sees them; 0 unknown */
+  int64_t l2_core_bytes;                /* of L2, what each core has where several share one */
   int has_opencl, has_cuda;             /* 1 where the library was built with it */
 } zlg_machine_info;
 

@@ -27,11 +27,11 @@ ZLG_API int zlg_operator_get_info(const zlg_operator *op, zlg_operator_info *inf
 
 /* Y = alpha op(A) X + beta Y, with A rows x columns, op(A) X of shape rows(op(A)) x columns(X). Y is the caller's:
  * memory or file. beta = 0 never reads Y. alpha = 0 reads neither A nor X. Any number of threads may apply one
- * operator. The sum of each element of Y is taken in an order that depends on sizes only: the same call gives the same
- * bits whatever the scheduler and the number of workers (on one kind of worker). Errors, all before anything is
- * written: ZLG_EINVAL, ZLG_ESHAPE, ZLG_ETYPE, ZLG_EOVERLAP (Y overlaps X or the operator's own data), ZLG_EREADONLY,
- * ZLG_EOVERFLOW, ZLG_ELIMIT (with the sizes), ZLG_ENODEV; during the work: ZLG_EIO, ZLG_ENOSPC, ZLG_EDEVICE,
- * ZLG_ENOMEM, ZLG_ECANCELED. */
+ * operator. The sum of each element of Y is taken in an order that depends on sizes and the machine only: the same call
+ * gives the same bits whatever the scheduler and the number of workers (on one kind of worker). Errors, all before
+ * anything is written: ZLG_EINVAL, ZLG_ESHAPE, ZLG_ETYPE, ZLG_EOVERLAP (Y overlaps X or the operator's own data),
+ * ZLG_EREADONLY, ZLG_EOVERFLOW, ZLG_ELIMIT (with the sizes), ZLG_ENODEV; during the work: ZLG_EIO, ZLG_ENOSPC,
+ * ZLG_EDEVICE, ZLG_ENOMEM, ZLG_ECANCELED. */
 ZLG_API int zlg_apply(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y);
 /* The same, asynchronous: validated and started, then waited for with zlg_request_wait(). X, Y and their memory must
  * live until then and Y may not be touched. The request is the caller's to release. */
@@ -57,6 +57,10 @@ typedef struct zlg_cost {
   int64_t tile_rows, tile_columns;
   double kind_seconds[4]; /* by zlg_worker_kind: all tasks on one worker of that kind; NaN where the context has none */
   const char *bound;      /* what limits it: "compute", "memory" (of tiles) or "disk" (files at 1 GB/s); static */
+  double tile_seconds;    /* one tile on one core, by a calibrated model (tile_calibrated = 1) or by nominal rates */
+  int tile_calibrated;
+  const char *tile_rule; /* what its shape comes from: "time" (that a task should last), "cache" (rows that stay in a
+                            core's), "size" (of the whole), "memory limit", "options"; NULL: nothing is cut; static */
 } zlg_cost;
 ZLG_API int zlg_operator_cost(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost);
 

@@ -12,7 +12,6 @@
 #include "src/core/machine.h"
 #include "src/core/memory.h"
 #include "src/core/runtime.h"
-#include "src/core/simulation.h"
 
 void zlg_context_options_init(zlg_context_options *options) {
   if (!options) return;
@@ -46,10 +45,6 @@ static int check_options(const zlg_context_options *o) {
   return ZLG_OK;
 }
 
-static int64_t memory_bytes(void) {
-  return ZLG_SIMULATED ? (int64_t)zlg_simulated_machine.memory_bytes : zlg_machine_get()->memory_bytes;
-}
-
 static atomic_uint_fast64_t serials;
 
 int zlg_context_create(zlg_context **context, const zlg_context_options *options) {
@@ -71,7 +66,7 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
   made->pid = getpid();
   made->options = *options;
   if (made->options.direct_seconds < 0) made->options.direct_seconds = 50e-6;
-  made->memory_limit = options->memory_limit ? options->memory_limit : memory_bytes() / 8;
+  made->memory_limit = options->memory_limit ? options->memory_limit : zlg_machine_get()->memory_bytes / 8;
   status = zlg_runtime_acquire(made);
   if (status != ZLG_OK) {
     zlg_free(made);
@@ -131,7 +126,8 @@ int zlg_context_machine(const zlg_context *context, zlg_machine_info *info) {
                              .memory_limit = context->memory_limit,
                              .l1_bytes = machine->l1_bytes,
                              .l2_bytes = machine->l2_bytes,
-                             .l3_bytes = machine->l3_bytes};
+                             .l3_bytes = machine->l3_bytes,
+                             .l2_core_bytes = machine->l2_core_bytes};
 #ifdef ZLG_WITH_OPENCL
   info->has_opencl = 1;
 #endif

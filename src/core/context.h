@@ -21,8 +21,9 @@ struct zlg_context {
   zlg_worker_info *workers; /* names owned */
   int worker_index[128];    /* StarPU's worker number -> index in workers, -1 none */
   int memory_nodes;
-  int64_t device_memory; /* bytes of the smallest device's that is known; INT64_MAX without */
-  int kinds[4];          /* number of workers by zlg_worker_kind */
+  int64_t device_memory;            /* bytes of the smallest device's that is known; INT64_MAX without */
+  int kinds[4];                     /* number of workers by zlg_worker_kind */
+  int64_t core_cache, shared_cache; /* bytes: what a core has to itself (L2), what several share (L3); 0 unknown */
   char scheduler[64], starpu_version[32], model_directory[512], worker_warning[256], model_warning[768];
 };
 

@@ -15,6 +15,18 @@ static int64_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t level) {
   return cache ? (int64_t)cache->attr->cache.size : 0;
 }
 
+/* Unlike cores (or clusters of them) have unlike caches: the least any core has to itself, whichever hwloc names first.
+ */
+static int64_t share_of_a_core(hwloc_topology_t topology, hwloc_obj_type_t level) {
+  int64_t least = 0;
+  for (hwloc_obj_t cache = NULL; (cache = hwloc_get_next_obj_by_type(topology, level, cache));) {
+    int cores = hwloc_get_nbobjs_inside_cpuset_by_type(topology, cache->cpuset, HWLOC_OBJ_CORE);
+    int64_t share = (int64_t)cache->attr->cache.size / (cores > 0 ? cores : 1);
+    if (least == 0 || share < least) least = share;
+  }
+  return least;
+}
+
 static int cores_usable(hwloc_topology_t topology) {
   hwloc_bitmap_t bound = hwloc_bitmap_alloc();
   int cores = 0;
@@ -30,6 +42,7 @@ static void read_topology(hwloc_topology_t topology) {
   machine.l1_bytes = cache_bytes(topology, HWLOC_OBJ_L1CACHE);
   machine.l2_bytes = cache_bytes(topology, HWLOC_OBJ_L2CACHE);
   machine.l3_bytes = cache_bytes(topology, HWLOC_OBJ_L3CACHE);
+  machine.l2_core_bytes = share_of_a_core(topology, HWLOC_OBJ_L2CACHE);
   hwloc_obj_t root = hwloc_get_root_obj(topology);
   machine.memory_bytes = (int64_t)root->total_memory;
   hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
@@ -48,6 +61,11 @@ static void read_machine(void) {
   /* hwloc counts what its NUMA nodes say, which in virtual machines with hot-plugged memory is a part only. */
   int64_t pages = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
   if (pages > machine.memory_bytes) machine.memory_bytes = pages;
+}
+
+void zlg_machine_describe(const struct zlg_machine *described) {
+  pthread_once(&machine_once, read_machine);
+  machine = *described;
 }
 
 const struct zlg_machine *zlg_machine_get(void) {

@@ -118,12 +118,8 @@ static int choose(int option, const char *env) {
   return option >= 0 ? option : env_number(env);
 }
 
-static int machine_cores(void) {
-  return ZLG_SIMULATED ? zlg_simulated_machine.cores : zlg_machine_get()->cores;
-}
-
 static int check_cpu_workers(int asked) {
-  int cores = machine_cores();
+  int cores = zlg_machine_get()->cores;
   int most = cores < STARPU_MAXCPUS ? cores : STARPU_MAXCPUS;
   if (asked <= most) return ZLG_OK;
   return zlg_fail(NULL, ZLG_EINVAL,
@@ -325,11 +321,13 @@ static void describe(zlg_context *context) {
   snprintf(context->scheduler, sizeof context->scheduler, "%s", starpu_sched_ctx_get_sched_policy(0)->policy_name);
   context->memory_nodes = (int)starpu_memory_nodes_get_count();
   context->device_memory = INT64_MAX;
+  context->core_cache = zlg_machine_get()->l2_core_bytes;
+  context->shared_cache = zlg_machine_get()->l3_bytes;
   for (int node = 1; node < context->memory_nodes; node++) {
     int64_t bytes = (int64_t)starpu_memory_get_total((unsigned)node);
     if (bytes > 0 && bytes < context->device_memory) context->device_memory = bytes;
   }
-  int cores = machine_cores();
+  const int cores = zlg_machine_get()->cores;
   if (STARPU_MAXCPUS < cores)
     snprintf(context->worker_warning, sizeof context->worker_warning,
              "this StarPU (%s) was compiled for at most %d CPU workers and the machine has %d cores; "

@@ -19,7 +19,6 @@ void zlg_simulated_sleep(double seconds);
 /* The described machine that this process simulates: set before the first context (perfmodels/platform.c). */
 struct zlg_simulated_machine {
   int cores, gpus;
-  double memory_bytes;
   double disk_read, disk_write;       /* bytes a second, 0: none */
   char models[512], models_host[65];  /* calibrated models to read, of that host; "": none */
   int64_t most_tasks, most_gpu_bytes; /* seen under way at once, and in any GPU's memory */

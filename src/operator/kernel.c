@@ -197,7 +197,10 @@ static int cost_kernel(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *co
                      .tasks = shape.direct ? 0 : shape.tasks,
                      .tile_rows = shape.mt,
                      .tile_columns = shape.nt,
-                     .bound = shape.bound};
+                     .bound = shape.bound,
+                     .tile_seconds = shape.tile_seconds,
+                     .tile_calibrated = shape.tile_calibrated,
+                     .tile_rule = shape.tile_rule};
   memcpy(cost->kind_seconds, shape.kind_seconds, sizeof cost->kind_seconds);
   return ZLG_OK;
 }

@@ -45,6 +45,9 @@ struct zlg_sum_shape {
   double flops, work, bytes_read, bytes_written, bytes_to_devices, bytes_from_devices, seconds;
   double kind_seconds[4]; /* as in zlg_cost, and `bound` */
   const char *bound;
+  double tile_seconds; /* these three as in zlg_cost */
+  bool tile_calibrated;
+  const char *tile_rule;
 };
 
 /* Columns of the right-hand side r are an argument: x and y may be missing (NULL) when only a cost is asked for. Writes

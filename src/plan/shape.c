@@ -1,15 +1,19 @@
 /* Shapes: how a sum is cut. Everything that fixes the order of additions (tile sizes, number of chains) comes from the
- * sizes of the problem alone; how much is alive at once (groups, slots, window) comes from workers and limits too.
+ * sizes of the problem and from facts of the machine that stay (doc/architecture.md, Determinism); how much is alive at
+ * once (groups, slots, window) comes from workers and limits too.
  *
- * A tile is meant to last some milliseconds of one core by nominal rates. The rates are fixed numbers, not measured
- * ones: a measured rate would change the tiles, and with them the bits, from run to run. */
+ * A tile is meant to last a millisecond or some of one core. The rates are fixed numbers; a calibrated model of the
+ * codelet changes them by powers of two only, and what was learned by running does not: a rate as it was measured would
+ * change the tiles, and with them the bits, from run to run. */
 #include <math.h>
 
+#include "codelets/common/model.h"
 #include "src/core/memory.h"
 #include "src/core/simulation.h"
 #include "src/plan/graph.h"
 
 #define NOMINAL_FLOPS 1e11 /* a core with wide vectors */
+#define FAST_FLOPS 3e11    /* a core that does these by its calibrated model has the tiles of one that has no model */
 #define NOMINAL_BYTES 1e10
 #define NOMINAL_DISK 1e9 /* a solid-state disk, read in order */
 #define TASK_LEAST 3e-3  /* by the nominal rate, 1 ms or more on a fast core: a task costs some 10 microseconds */
@@ -24,7 +28,10 @@
 /* A card is as fast as a hundred cores: a scheduler gives a core a task when that ends before a card would get round to
  * it, so each card needs as many tasks in front of it. Eight of them. */
 #define CARD_CHAINS 1024
-#define ACC_MOST (16ll << 20)           /* bytes of one accumulator */
+#define ACC_MOST (16ll << 20)  /* bytes of one accumulator */
+#define CORE_CACHE (1ll << 20) /* where hwloc knows none, and in simulations */
+#define SHARED_CACHE (32ll << 20)
+#define ROWS_LEAST 256                  /* a column's coordinates are loaded for so many rows, whatever the cache */
 #define STARPU_MOST INT64_C(0x7fffffff) /* elements in a direction of a handle */
 #define PARTS_MOST_BYTES (64ll << 20)
 
@@ -50,13 +57,22 @@ struct unit_costs { /* of one tile: seconds = max(mn pair, m row + n column) */
   double pair, row, column;
 };
 
+/* How many times longer a core takes for its part than one of FAST_FLOPS, to the nearest power of two: measuring again
+ * rarely changes it. The worker is a core, whatever kinds of workers the context has. */
+static double slowness(const struct zlg_sum *sum, double flops) {
+  if (!zlg_model_has_curve(sum->codelet, ZLG_WORKER_CPU)) return 1;
+  double seconds = zlg_model_base(sum->codelet, sum->args, ZLG_WORKER_CPU);
+  return fmin(fmax(exp2(round(log2(seconds * FAST_FLOPS / flops))), 0.25), 64);
+}
+
 static struct unit_costs costs_of(const struct zlg_sum *sum, int64_t rt) {
   double es = (double)zlg_type_size(sum->p->type), d = (double)max64(sum->p->columns, 1);
   struct zlg_count count = {0};
   const int64_t side = 1024;
   sum->shape(sum->args, side, side, rt, true);
   sum->codelet->count(sum->args, &count);
-  return (struct unit_costs){.pair = count.flops / ((double)side * (double)side) / NOMINAL_FLOPS,
+  return (struct unit_costs){.pair = slowness(sum, count.flops) * count.flops / ((double)side * (double)side) /
+                                     NOMINAL_FLOPS,
                              .row = (d * es + 16.0 * (double)rt) / NOMINAL_BYTES,
                              .column = (d + (double)rt) * es / NOMINAL_BYTES};
 }
@@ -65,6 +81,22 @@ static double tile_seconds(const struct unit_costs *c, double m, double n) {
   return fmax(m * n * c->pair, m * c->row + n * c->column);
 }
 
+/* Rows whose points and sums stay in half of a core's cache while the columns of a tile pass: every task of a chain
+ * writes the sums. A card has no such cache, and wants many rows. */
+static double cached_rows(const struct zlg_sum *sum, int64_t rt) {
+  int64_t es = (int64_t)zlg_type_size(sum->p->type), bytes = max64(sum->p->columns, 1) * es + 8 * rt;
+  int64_t cache = sum->context->core_cache > 0 ? sum->context->core_cache : CORE_CACHE;
+  return sum->context->kinds[ZLG_WORKER_CUDA] ? INFINITY : (double)max64(cache / 2 / bytes, ROWS_LEAST);
+}
+
+/* Columns that stay in half of the shared cache for the next block of rows that wants them. */
+static double cached_columns(const struct zlg_sum *sum, int64_t rt) {
+  int64_t es = (int64_t)zlg_type_size(sum->p->type), bytes = es * (max64(sum->p->columns, 1) + rt);
+  int64_t cache = sum->context->shared_cache > 0 ? sum->context->shared_cache : SHARED_CACHE;
+  return sum->context->kinds[ZLG_WORKER_CUDA] ? INFINITY : (double)max64(cache / 2 / bytes, 1);
+}
+
+/* The caches say how a tile is shaped, not how long it lasts: what one side lacks the other gets. */
 static void choose_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, struct zlg_sum_shape *s) {
   int64_t rows = min64(max64(m, 1), 4096);
   int64_t rt_most = max64(256, (4ll << 20) / (8 * max64(rows, min64(max64(n, 1), 4096))));
@@ -73,9 +105,10 @@ static void choose_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t
   double all = tile_seconds(&c, (double)m, (double)n), most = TASK_MOST;
   if (sum->context->kinds[ZLG_WORKER_CUDA]) most = fmax(16 * TASK_MOST, all / TASKS_MOST);
   double target = fmin(fmax(all / 256, TASK_LEAST), most);
-  double pairs = target / c.pair, side = sqrt(pairs);
-  double mt = fmin((double)m, side), nt = fmin((double)n, pairs / fmax(mt, 1));
+  double pairs = target / c.pair, side = sqrt(pairs), rows_most = cached_rows(sum, s->rt);
+  double mt = fmin((double)m, fmin(side, rows_most)), nt = fmin((double)n, pairs / fmax(mt, 1));
   nt = fmin(nt, target / c.column);
+  if (mt < (double)m) nt = fmin(nt, fmax(cached_columns(sum, s->rt), side));
   mt = fmin((double)m, fmin(pairs / fmax(nt, 1), target / c.row));
   mt = fmin(mt, (double)(ACC_MOST / (8 * s->rt)));
   const zlg_context_options *options = &sum->context->options;
@@ -83,6 +116,10 @@ static void choose_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t
   s->nt = options->tile_columns ? min64(max64(n, 1), options->tile_columns) : balanced(n, max64((int64_t)nt, 64));
   s->mt = min64(s->mt, max64(1, STARPU_MOST / s->rt)); /* of the accumulator */
   s->nt = min64(s->nt, STARPU_MOST);
+  s->tile_rule = options->tile_rows || options->tile_columns            ? "options"
+                 : s->mt >= m && s->nt >= n && s->rt >= r               ? "size"
+                 : mt <= rows_most && rows_most < fmin((double)m, side) ? "cache"
+                                                                        : "time";
 }
 
 static int64_t acc_bytes(const struct zlg_sum_shape *s) {
@@ -170,6 +207,7 @@ static bool smaller_tile(const struct zlg_sum *sum, int64_t m, int64_t n, int64_
     s->mt = mt, s->nt = wide;
   else
     return false;
+  s->tile_rule = "memory limit";
   count_tiles(sum, m, n, r, s);
   return true;
 }
@@ -228,6 +266,8 @@ static double predicted_seconds(const struct zlg_sum *sum, struct zlg_sum_shape 
   double rate = 0, tiles = (double)s->mi * (double)s->nj * (double)s->rc;
   sum->shape(sum->args, s->mt, s->nt, s->rt, false);
   s->kind_seconds[0] = NAN;
+  s->tile_seconds = zlg_model_base(sum->codelet, sum->args, ZLG_WORKER_CPU);
+  s->tile_calibrated = zlg_model_has_curve(sum->codelet, ZLG_WORKER_CPU);
   for (int kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++) {
     int workers = sum->context->kinds[kind];
     double seconds = workers ? tiles * zlg_model_seconds(sum->codelet, sum->args, (zlg_worker_kind)kind) : NAN;
@@ -312,7 +352,8 @@ int zlg_sum_plan(const struct zlg_sum *sum, int64_t m, int64_t n, int64_t r, str
                                   .row_slots = 1,
                                   .column_slots = 1,
                                   .kind_seconds = {NAN, NAN, NAN, NAN},
-                                  .bound = "memory"};
+                                  .bound = "memory",
+                                  .tile_rule = "size"};
   if (m == 0 || r == 0) {
     shape->direct = true;
     return ZLG_OK;

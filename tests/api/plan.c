@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
+
+#include "codelets/common/model.h"
+#include "src/core/context.h"
+#include "src/core/runtime.h"
 
 #define CHECK(condition) zlg_check((condition), #condition, __FILE__, __LINE__)
 
@@ -167,6 +172,170 @@ static void a_small_limit_leaves_tiles_worth_a_task(void) {
   munmap(nowhere, (size_t)MANY * 12);
 }
 
+/* --- caches and calibrated models --- */
+
+static zlg_context *context_of(int workers, const char *scheduler) {
+  zlg_context_options options;
+  zlg_context *context = NULL;
+  zlg_test_context_options(&options);
+  options.cpu_workers = workers;
+  options.opencl_workers = 0;
+  options.scheduler = scheduler;
+  options.direct_seconds = 0;
+  ZLG_CHECK_OK(zlg_context_create(&context, &options), NULL);
+  return context;
+}
+
+/* The Gaussian kernel of MANY x MANY points that nobody reads. */
+static zlg_cost cost_of(zlg_context *context, int64_t dimensions, int64_t sides) {
+  zlg_matrix *points;
+  zlg_operator *K;
+  zlg_kernel_spec spec;
+  zlg_cost cost = {0};
+  const size_t bytes = (size_t)(MANY * dimensions) * 4;
+  void *nowhere = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  CHECK(nowhere != MAP_FAILED);
+  zlg_kernel_spec_init(&spec, ZLG_GAUSSIAN);
+  ZLG_CHECK_OK(zlg_matrix_wrap_const(context, &points, ZLG_F32, MANY, dimensions, ZLG_ROW_MAJOR, dimensions, nowhere),
+               context);
+  ZLG_CHECK_OK(zlg_kernel(context, &K, &spec, points, points), context);
+  ZLG_CHECK_OK(zlg_operator_cost(K, ZLG_NOTRANS, sides, &cost), context);
+  zlg_operator_release(K);
+  zlg_matrix_release(points);
+  munmap(nowhere, bytes);
+  return cost;
+}
+
+static double pairs_of(const zlg_cost *cost) {
+  return (double)cost->tile_rows * (double)cost->tile_columns;
+}
+
+/* Points and sums of a tile's rows take half of a core's cache where there are many of either; the tile is as long as
+ * before, and few of both leave it as it was. */
+static void tiles_follow_the_caches(void) {
+  enum { DIMENSIONS = 3, SIDES = 100, ROW = DIMENSIONS * 4 + SIDES * 8 };
+  zlg_context *context = context_of(1, "lws");
+  int64_t rows[3];
+  double pairs[3];
+  for (int i = 0; i < 3; i++) {
+    context->core_cache = INT64_C(1) << (19 + i);
+    zlg_cost cost = cost_of(context, DIMENSIONS, SIDES);
+    CHECK(strcmp(cost.tile_rule, "cache") == 0);
+    rows[i] = cost.tile_rows, pairs[i] = pairs_of(&cost);
+    CHECK(rows[i] * ROW <= context->core_cache / 2 + 64 * ROW || rows[i] <= 256);
+    CHECK(pairs[i] > 0.8 * pairs[0] && pairs[i] < 1.25 * pairs[0]);
+  }
+  CHECK(rows[0] < rows[1] && rows[1] < rows[2]);
+  context->core_cache = 0; /* unknown: nominal, 1 MiB */
+  CHECK(cost_of(context, DIMENSIONS, SIDES).tile_rows == rows[1]);
+  zlg_cost few = cost_of(context, DIMENSIONS, 1);
+  CHECK(strcmp(few.tile_rule, "time") == 0);
+  context->shared_cache = 100 * 16; /* a hundred columns */
+  CHECK(cost_of(context, DIMENSIONS, 1).tile_columns <= few.tile_columns);
+  context->options.tile_rows = 99;
+  zlg_cost asked = cost_of(context, DIMENSIONS, SIDES);
+  CHECK(asked.tile_rows == 99 && strcmp(asked.tile_rule, "options") == 0);
+  zlg_context_release(context);
+}
+
+/* A calibrated model of the Gaussian on a core that does so many flops a second; each point is off by `noise`. */
+static void calibrate(double flops, double noise) {
+  char directory[512], message[512] = "";
+  struct zlg_model model = {.codelet = "kernel_product", .label = "gaussian-f32-d3-r1", .curve_count = 1};
+  model.family = (struct zlg_family){.what = {ZLG_GAUSSIAN, ZLG_F32, 1}, .width = {3, 1}};
+  snprintf(model.instructions, sizeof model.instructions, "%s", zlg_isa_name(zlg_isa_current()));
+  zlg_model_host(model.host, sizeof model.host);
+  model.curves[0] = (struct zlg_curve){.kind = ZLG_WORKER_CPU, .count = 4};
+  for (int i = 0; i < 4; i++) {
+    double size = pow(100, i + 1), seconds = 29 * size / flops * (1 + (i % 2 ? noise : -noise));
+    model.curves[0].points[i] =
+        (zlg_model_point){size, seconds, seconds / 50, seconds, seconds / 40, 29 * size, 24 * sqrt(size), 25, 2};
+  }
+  zlg_runtime_model_directory(directory, sizeof directory);
+  CHECK(zlg_model_write(directory, &model, message, sizeof message) == ZLG_OK);
+}
+
+static void forget_calibration(void) {
+  char directory[512], path[1024];
+  struct zlg_model model = {.codelet = "kernel_product", .label = "gaussian-f32-d3-r1"};
+  zlg_model_host(model.host, sizeof model.host);
+  zlg_runtime_model_directory(directory, sizeof directory);
+  zlg_model_path(&model, directory, path, sizeof path);
+  CHECK(unlink(path) == 0);
+}
+
+static zlg_cost cost_when_calibrated(double flops, double noise) {
+  calibrate(flops, noise);
+  zlg_context *context = context_of(1, "lws");
+  zlg_cost cost = cost_of(context, 3, 1);
+  CHECK(cost.tile_calibrated == 1);
+  zlg_context_release(context);
+  return cost;
+}
+
+/* Tasks of a slow core last as long as those of a fast one; measuring again changes nothing. */
+static void tiles_follow_calibrated_models(void) {
+  zlg_context *context = context_of(1, "lws");
+  const zlg_cost nominal = cost_of(context, 3, 1);
+  CHECK(nominal.tile_calibrated == 0 && nominal.tile_seconds > 0);
+  zlg_context_release(context);
+  const zlg_cost fast = cost_when_calibrated(3e11, 0), slow = cost_when_calibrated(3e11 / 16, 0);
+  CHECK(fast.tile_rows == nominal.tile_rows && fast.tile_columns == nominal.tile_columns);
+  CHECK(pairs_of(&slow) < pairs_of(&fast) / 12 && pairs_of(&slow) > pairs_of(&fast) / 20);
+  CHECK(slow.tile_seconds > 0.7 * fast.tile_seconds && slow.tile_seconds < 1.4 * fast.tile_seconds);
+  for (int i = 1; i <= 4; i++) {
+    const zlg_cost again = cost_when_calibrated(3e11 / 16 * (1 + 0.02 * i), 0.1);
+    CHECK(again.tile_rows == slow.tile_rows && again.tile_columns == slow.tile_columns);
+  }
+  forget_calibration();
+}
+
+/* A product of some tiles, the same at each call. */
+static struct zlg_test_array product_of(int workers, const char *scheduler, int64_t *tasks) {
+  enum { M = 1500, N = 2000, R = 2 };
+  uint64_t state = 11;
+  zlg_context *context = context_of(workers, scheduler);
+  struct zlg_test_array x = zlg_test_array_random(ZLG_F32, M, 3, ZLG_ROW_MAJOR, 0, &state, 0, 1),
+                        z = zlg_test_array_random(ZLG_F32, N, 3, ZLG_ROW_MAJOR, 0, &state, 0, 1),
+                        b = zlg_test_array_random(ZLG_F32, N, R, ZLG_ROW_MAJOR, 0, &state, 0, 1),
+                        y = zlg_test_array_new(ZLG_F32, M, R, ZLG_ROW_MAJOR, 0);
+  zlg_kernel_spec spec;
+  zlg_kernel_spec_init(&spec, ZLG_GAUSSIAN);
+  zlg_matrix *X = zlg_test_array_wrap(context, &x), *Z = zlg_test_array_wrap(context, &z),
+             *B = zlg_test_array_wrap(context, &b), *Y = zlg_test_array_wrap(context, &y);
+  zlg_operator *K;
+  zlg_cost cost = {0};
+  ZLG_CHECK_OK(zlg_kernel(context, &K, &spec, X, Z), context);
+  for (int i = 0; i < 3; i++) { /* what the first ones teach changes nothing */
+    ZLG_CHECK_OK(zlg_operator_cost(K, ZLG_NOTRANS, R, &cost), context);
+    CHECK(i == 0 || cost.tasks == *tasks);
+    *tasks = cost.tasks;
+    ZLG_CHECK_OK(zlg_apply(K, ZLG_NOTRANS, 1, B, 0, Y), context);
+  }
+  zlg_operator_release(K);
+  zlg_matrix *const matrices[] = {X, Z, B, Y};
+  for (int i = 0; i < 4; i++) zlg_matrix_release(matrices[i]);
+  zlg_context_release(context);
+  zlg_test_array_free(&x), zlg_test_array_free(&z), zlg_test_array_free(&b);
+  return y;
+}
+
+static void a_calibrated_machine_keeps_the_bits(void) {
+  static const char *const schedulers[] = {"lws", "dmdas", "eager"};
+  int64_t tasks = 0, others = 0;
+  calibrate(1e10, 0.05);
+  struct zlg_test_array first = product_of(1, schedulers[0], &tasks);
+  CHECK(tasks > 10);
+  for (int workers = 1; workers <= 2; workers++)
+    for (int i = 0; i < 3; i++) {
+      struct zlg_test_array other = product_of(workers, schedulers[i], &others);
+      CHECK(zlg_test_array_same_bits(&first, &other) && others == tasks);
+      zlg_test_array_free(&other);
+    }
+  zlg_test_array_free(&first);
+  forget_calibration();
+}
+
 /* --- bytes of files --- */
 
 enum { ROWS = 300, COLUMNS = 200, DIMENSIONS = 3, SIDES = 2, OF_F64 = 8 };
@@ -300,6 +469,9 @@ int main(int argc, char **argv) {
       {"shares and progress add up whatever the columns", shares_and_progress_add_up_whatever_the_columns},
       {"tiles stay below what StarPU counts", tiles_stay_below_what_starpu_counts},
       {"a small limit leaves tiles worth a task", a_small_limit_leaves_tiles_worth_a_task},
+      {"tiles follow the caches", tiles_follow_the_caches},
+      {"tiles follow calibrated models", tiles_follow_calibrated_models},
+      {"a calibrated machine keeps the bits", a_calibrated_machine_keeps_the_bits},
       {"bytes of files are those of the operands", bytes_of_files_are_those_of_the_operands},
       {"bytes that are read again are foretold", bytes_that_are_read_again_are_foretold},
       {"a constant computes as the same numbers in memory", a_constant_computes_as_the_same_numbers_in_memory},

@@ -152,6 +152,9 @@ static void a_small_product_is_simulated_as_tasks(void) {
   const struct sim_outcome o = simulate(&machine, &product);
   CHECK(o.tasks == 2);
   CHECK(o.seconds < 0.1); /* two allocations on a card, as StarPU simulates them */
+  /* The machine that a context tells of is the described one, not the one that simulates. */
+  CHECK(o.cores == machine.cores && o.memory == (int64_t)machine.memory_bytes);
+  CHECK(strcmp(o.cpu_name, machine.title) == 0);
 }
 
 static void the_window_does_not_grow(void) {

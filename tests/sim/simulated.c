@@ -102,6 +102,11 @@ static int apply(struct job *job) {
   if (status) return status;
   add_report(job, &report);
   add_links(job);
+  zlg_machine_info machine;
+  status = zlg_context_machine(job->context, &machine);
+  if (status) return status;
+  o->cores = machine.cores, o->memory = machine.memory_bytes;
+  snprintf(o->cpu_name, sizeof o->cpu_name, "%s", machine.cpu_name);
   return ZLG_OK;
 }
 

@@ -27,6 +27,9 @@ struct sim_outcome {
   int64_t tasks, under_way, gpu_bytes, shape[2];
   int64_t resident_bytes; /* memory that the child really took, at its peak */
   int cpu_calibrated, gpu_calibrated, workers;
+  int cores; /* these three as zlg_context_machine() says */
+  int64_t memory;
+  char cpu_name[128];
 };
 
 /* Reads perfmodels/machines/NAME.machine; ends the program where that fails. */
