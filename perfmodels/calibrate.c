@@ -20,7 +20,7 @@
 #define LONGEST 0.15 /* seconds: longer tasks are not planned on that kind of worker */
 #define NOISE 0.85   /* a larger task that takes less than this of a smaller one's time is no noise */
 #define FAR_OFF 1000.
-#define ARGS_BYTES 512
+#define ARGS_BYTES 1024 /* room for any codelet's arguments */
 
 struct zlg_calibration {
   zlg_calibration_info info;
@@ -35,11 +35,11 @@ struct calibrator {
   const char *directory;
   zlg_calibration *result;
   int workers[ZLG_MODEL_KINDS + 1]; /* the one of each kind that measures; -1 none */
-  int kind_count;
   double begin;
   int64_t done, total, timed; /* points; timed: those that took time */
   /* The family under way. */
   const struct zlg_codelet *codelet;
+  unsigned backends; /* of the codelet */
   struct zlg_model model;
   bool changed;
 };
@@ -59,15 +59,39 @@ static bool wanted(const zlg_calibration_options *options, const struct zlg_code
   return !options->only || fnmatch(options->only, name, 0) == 0;
 }
 
-static int64_t count_cases(const zlg_calibration_options *options) {
+/* The index-th case of a codelet, its arguments in room of ARGS_BYTES; a codelet with more of them has none. */
+static bool case_at(const struct zlg_codelet *codelet, int index, void *args, struct zlg_case *what) {
+  return codelet->args_bytes <= ARGS_BYTES && codelet->calibration(index, args, what);
+}
+
+/* A worker of the kind is there, and the codelet has an implementation for it. */
+static bool measures(const struct calibrator *c, unsigned backends, zlg_worker_kind kind) {
+  static const unsigned bits[] = {0, ZLG_ON_CPU, ZLG_ON_OPENCL, ZLG_ON_CUDA};
+  return c->workers[kind] >= 0 && (backends & bits[kind]) != 0;
+}
+
+static int kinds_of(const struct calibrator *c, int codelet) {
+  const unsigned backends = zlg_codelet_backends(codelet);
+  int count = 0;
+  for (int kind = ZLG_WORKER_CPU; kind <= ZLG_WORKER_CUDA; kind++)
+    count += measures(c, backends, (zlg_worker_kind)kind);
+  return count;
+}
+
+/* Those that are wanted; to c->total, what there is to measure of them. */
+static int64_t count_cases(struct calibrator *c) {
   _Alignas(64) unsigned char args[ARGS_BYTES];
   const struct zlg_codelet *codelet;
   struct zlg_case what;
-  int64_t count = 0;
+  int64_t count = 0, all = 0;
   for (int i = 0; (codelet = zlg_codelet_at(i)); i++)
-    for (int k = 0; codelet->args_bytes <= ARGS_BYTES && codelet->calibration(k, args, &what); k++)
-      count += wanted(options, codelet, &what);
-  return count;
+    for (int k = 0; case_at(codelet, k, args, &what); k++) {
+      bool asked = wanted(c->options, codelet, &what);
+      all += asked;
+      count += asked * kinds_of(c, i);
+    }
+  c->total = count;
+  return all;
 }
 
 /* ---- one curve -------------------------------------------------------------------------------------------------- */
@@ -206,9 +230,9 @@ static int calibrate_kind(struct calibrator *c, int first, zlg_worker_kind kind,
   _Alignas(64) unsigned char args[ARGS_BYTES];
   struct zlg_case what;
   int status = ZLG_OK;
-  for (*count = 0; c->codelet->calibration(first + *count, args, &what); ++*count) {
+  for (*count = 0; case_at(c->codelet, first + *count, args, &what); ++*count) {
     if (strcmp(what.label, c->model.label) != 0) break;
-    if (status != ZLG_OK || c->workers[kind] < 0 || !wanted(c->options, c->codelet, &what)) continue;
+    if (status != ZLG_OK || !measures(c, c->backends, kind) || !wanted(c->options, c->codelet, &what)) continue;
     status = measure_case(c, kind, args, &what);
     if (status == ZLG_OK) status = tell(c, kind, what.label);
   }
@@ -244,7 +268,7 @@ static void note_errors(struct calibrator *c, int first, int count, const struct
                         zlg_calibration_check *check) {
   _Alignas(64) unsigned char args[ARGS_BYTES];
   struct zlg_case what;
-  for (int k = 0; k < count && c->codelet->calibration(first + k, args, &what); k++) {
+  for (int k = 0; k < count && case_at(c->codelet, first + k, args, &what); k++) {
     struct zlg_family family = {0};
     c->codelet->family(args, &family);
     const zlg_model_point *point = what.unseen ? point_of(curve->unseen, curve->unseen_count, family.size) : NULL;
@@ -278,7 +302,7 @@ static int calibrate_family(struct calibrator *c, int first, int *next) {
   _Alignas(64) unsigned char args[ARGS_BYTES];
   struct zlg_case what;
   struct zlg_model fresh = {.curve_count = 0};
-  c->codelet->calibration(first, args, &what);
+  case_at(c->codelet, first, args, &what);
   c->codelet->family(args, &fresh.family);
   snprintf(fresh.codelet, sizeof fresh.codelet, "%s", c->codelet->name);
   snprintf(fresh.label, sizeof fresh.label, "%s", what.label);
@@ -329,9 +353,11 @@ static int run_all(struct calibrator *c) {
   _Alignas(64) unsigned char args[ARGS_BYTES];
   struct zlg_case what;
   int status = ZLG_OK;
-  for (int i = 0; status == ZLG_OK && (c->codelet = zlg_codelet_at(i)); i++)
-    for (int k = 0, next; status == ZLG_OK && c->codelet->calibration(k, args, &what); k = next)
+  for (int i = 0; status == ZLG_OK && (c->codelet = zlg_codelet_at(i)); i++) {
+    c->backends = zlg_codelet_backends(i);
+    for (int k = 0, next; status == ZLG_OK && case_at(c->codelet, k, args, &what); k = next)
       status = calibrate_family(c, k, &next);
+  }
   return status;
 }
 
@@ -349,12 +375,10 @@ static int check_options(zlg_context *context, const zlg_calibration_options *o)
 
 static int find_workers(struct calibrator *c) {
   for (int kind = 0; kind <= ZLG_MODEL_KINDS; kind++) c->workers[kind] = -1;
-  for (int i = c->context->worker_count - 1; i >= 0; i--) {
-    const zlg_worker_info *worker = &c->context->workers[i];
-    c->kind_count += c->workers[worker->kind] < 0;
-    c->workers[worker->kind] = worker->id;
-  }
-  return c->kind_count ? ZLG_OK : zlg_fail(c->context, ZLG_ENODEV, "the context has no worker to calibrate");
+  for (int i = c->context->worker_count - 1; i >= 0; i--)
+    c->workers[c->context->workers[i].kind] = c->context->workers[i].id;
+  return c->context->worker_count > 0 ? ZLG_OK
+                                      : zlg_fail(c->context, ZLG_ENODEV, "the context has no worker to calibrate");
 }
 
 static zlg_calibration *make_result(const struct calibrator *c, int64_t cases) {
@@ -390,11 +414,10 @@ int zlg_calibrate(zlg_context *context, const zlg_calibration_options *options, 
   int status = check_options(context, options);
   if (status == ZLG_OK) status = find_workers(&c);
   if (status != ZLG_OK) return status;
-  int64_t cases = count_cases(options);
+  int64_t cases = count_cases(&c);
   if (cases == 0)
     return zlg_fail(context, ZLG_ENOENT, "only = \"%s\" matches no codelet's \"codelet/label\"",
                     options->only ? options->only : "");
-  c.total = cases * c.kind_count;
   if (!(c.result = make_result(&c, cases))) return zlg_fail(context, ZLG_ENOMEM, "no memory for a calibration");
   zlg_runtime_enter(context);
   status = run_all(&c);
