@@ -44,6 +44,13 @@ ZLG_API int zlg_apply_right(zlg_operator *A, zlg_op op, double alpha, zlg_matrix
 ZLG_API int zlg_apply_right_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
                                   zlg_request **request);
 
+/* A = c_1 A_1 + … + c_n A_n, of `count` (1 or more) operators of one shape and type, coefficients NULL: all ones. The
+ * sum is applied term by term, Y = alpha c_1 op(A_1) X + beta Y, then Y += alpha c_i op(A_i) X: Y is read and written
+ * `count` times, rounded to its type each time, and no memory is needed but the terms' own. A term with c_i = 0 is left
+ * out. It keeps references to the terms. Errors: ZLG_EINVAL, ZLG_ESHAPE, ZLG_ETYPE, ZLG_ENOMEM. */
+ZLG_API int zlg_operator_sum(zlg_context *context, zlg_operator **sum, int64_t count, zlg_operator *const *terms,
+                             const double *coefficients);
+
 /* What an application with `columns` right-hand sides will need, known beforehand. */
 typedef struct zlg_cost {
   double flops;      /* adds, multiplies and exponentials by their polynomials */

@@ -29,7 +29,8 @@ extern "C" {
   X(ENOTSUP, -16, "not supported by this build")                                                                       \
   X(ESTATE, -17, "not possible in the present state")                                                                  \
   X(EEXIST, -18, "the file exists already")                                                                            \
-  X(ENOENT, -19, "no such file")
+  X(ENOENT, -19, "no such file")                                                                                       \
+  X(ESINGULAR, -20, "a matrix is singular, or not positive definite")
 
 typedef enum zlg_status {
 #define ZLG_STATUS_ENUM(name, value, text) ZLG_##name = value,

@@ -50,6 +50,7 @@ static void free_kron(struct zlg_kron *kron) {
   for (int64_t i = 0; i < kron->count && kron->factors; i++) zlg_matrix_release(kron->factors[i]);
   zlg_free(kron->factors);
   zlg_free(kron->ops);
+  zlg_free(kron->owned);
   zlg_free(kron);
 }
 

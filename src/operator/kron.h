@@ -8,6 +8,7 @@ struct zlg_kron {
   int64_t count;
   zlg_matrix **factors; /* references of the operator's own */
   zlg_op *ops;
+  void *owned; /* memory of factors that are the operator's own, or NULL */
 };
 
 extern const struct zlg_operator_kind zlg_kron_kind;
