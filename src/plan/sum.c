@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "src/core/memory.h"
+#include "src/core/pinned.h"
 #include "src/core/runtime.h"
+#include "src/core/simulation.h"
 #include "src/plan/graph.h"
 
 struct row_block { /* one block of output rows that is alive */
@@ -27,6 +29,7 @@ struct run {
   int constants_pending;
   starpu_data_handle_t *handles; /* of an accumulate task */
   enum starpu_data_access_mode *modes;
+  struct zlg_pinned pinned;
 };
 
 static int64_t piece(int64_t total, int64_t tile, int64_t index) {
@@ -235,16 +238,34 @@ static int prepare_codelets(struct run *run) {
   return status == ZLG_OK ? ZLG_OK : zlg_fail(run->request->context, status, "%s", message);
 }
 
+/* Each card wants the operands, and wants them again in another pass over columns that could not stay. */
+static void pin_operands(struct run *run) {
+  const struct zlg_sum *sum = &run->sum;
+  const int64_t cards = run->request->context->kinds[ZLG_WORKER_CUDA];
+  const struct zlg_sum_shape *s = &run->shape;
+  bool stay = s->nj <= s->column_slots && zlg_matrix_span(sum->q) < run->request->context->device_memory / 2;
+  const int64_t passes = stay ? 1 : s->rc * ((s->mi + s->group - 1) / s->group);
+  if (ZLG_SIMULATED || cards == 0 || sum->alpha == 0) return;
+  const zlg_matrix *used[ZLG_PINNED_MOST] = {0};
+  const zlg_matrix *const all[] = {sum->p, sum->q, sum->x, sum->y};
+  int count = 0;
+  for (int i = 0; i < 4; i++)
+    if (!zlg_tile_is_staged(all[i])) used[count++] = all[i];
+  zlg_pin(&run->pinned, used, count, cards * passes);
+}
+
 static int run_tasks(struct run *run) {
   int status = allocate(run);
   if (status == ZLG_OK) status = prepare_codelets(run);
   if (status == ZLG_OK) {
     zlg_runtime_enter(run->request->context);
+    pin_operands(run);
     starpu_vector_data_register(&run->constants, STARPU_MAIN_RAM, (uintptr_t)run->sum.constants,
                                 (uint32_t)run->sum.constant_count, sizeof(double));
     for (int64_t chunk = 0; status == ZLG_OK && chunk < run->shape.rc; chunk++) status = run_columns(run, chunk);
     if (status != ZLG_OK) zlg_request_fail(run->request, status);
     unregister_all(run);
+    zlg_unpin(&run->pinned);
     zlg_runtime_leave(run->request->context);
   }
   free_all(run);

@@ -8,6 +8,11 @@
 #include "tests/cuda/standin/counts.h"
 #include "tests/support_product.h"
 
+/* Of the stand-in, as an application would call CUDA's. */
+int cudaHostRegister(void *memory, size_t bytes, unsigned flags);
+int cudaHostUnregister(void *memory);
+#define PORTABLE 1
+
 #define BETA -0.5
 #define MOST_PRODUCTS 100
 
@@ -19,7 +24,7 @@ static struct world {
   int cards, cpus, repeat;
   int64_t m, n, d, r, tile_rows, tile_columns;
   enum files files;
-  bool some_cards;
+  bool some_cards, pinned_by_caller, two_at_once;
   void (*check)(const struct standin_counts *before, const struct standin_counts *after);
 } world;
 
@@ -69,6 +74,18 @@ static void apply(zlg_context *context, zlg_operator *A, zlg_matrix *B, zlg_matr
   zlg_request_release(request);
 }
 
+/* Two requests that use the same operands at the same time. */
+static void apply_twice(zlg_context *context, zlg_operator *A, zlg_matrix *B, zlg_matrix *Y, zlg_matrix *other) {
+  zlg_request *requests[2] = {NULL, NULL};
+  ZLG_CHECK_OK(zlg_apply_async(A, ZLG_NOTRANS, 1.5, B, BETA, Y, &requests[0]), context);
+  ZLG_CHECK_OK(zlg_apply_async(A, ZLG_NOTRANS, 1.5, B, BETA, other, &requests[1]), context);
+  for (int i = 0; i < 2; i++) {
+    ZLG_CHECK_OK(zlg_request_wait(requests[i]), context);
+    note_cards(requests[i]);
+    zlg_request_release(requests[i]);
+  }
+}
+
 /* Into memory that holds something, or into a new file. */
 static void apply_and_fetch(zlg_context *context, zlg_operator *A, zlg_matrix *B, struct zlg_test_array *y,
                             const struct zlg_test_array *before) {
@@ -81,7 +98,15 @@ static void apply_and_fetch(zlg_context *context, zlg_operator *A, zlg_matrix *B
     ZLG_CHECK_OK(zlg_matrix_create_npy(context, &Y, path, y->type, y->rows, y->columns, ZLG_ROW_MAJOR), context);
   else
     Y = zlg_test_array_wrap(context, y);
-  apply(context, A, B, Y, file ? 0 : BETA);
+  if (world.two_at_once) {
+    struct zlg_test_array second = zlg_test_array_copy(before, ZLG_ROW_MAJOR, 1);
+    zlg_matrix *other = zlg_test_array_wrap(context, &second);
+    apply_twice(context, A, B, Y, other);
+    zlg_matrix_release(other);
+    zlg_test_array_free(&second);
+  } else {
+    apply(context, A, B, Y, file ? 0 : BETA);
+  }
   if (file) {
     ZLG_CHECK_OK(zlg_matrix_close(Y), context);
     zlg_matrix_release(Y);
@@ -110,6 +135,7 @@ static void product(void) {
   zlg_operator *A = NULL;
   ZLG_CHECK_OK(zlg_kernel(context, &A, &spec, X1, X2), context);
   struct zlg_test_kernel kernel = zlg_test_kernel_new(&spec, &x1, &x2);
+  if (world.pinned_by_caller) CU_ASSERT_EQUAL(cudaHostRegister(x2.memory, x2.bytes, PORTABLE), 0);
   /* Products this small may be over before a card has woken: they are repeated until the cards have met one. */
   for (int i = 0; i <= world.repeat || (!cards_took_part() && i < MOST_PRODUCTS); i++) {
     const struct standin_counts earlier = standin_counts();
@@ -122,6 +148,8 @@ static void product(void) {
   snprintf(text, sizeof text, "%s, %d processors: cards that ran tasks: 0x%llx of %d", world.scheduler, world.cpus,
            (unsigned long long)cards_seen, world.cards);
   zlg_check(cards_took_part(), text, __FILE__, __LINE__);
+  if (world.files == NOTHING) CU_ASSERT_EQUAL(standin_counts().pinned_now, world.pinned_by_caller);
+  if (world.pinned_by_caller) CU_ASSERT_EQUAL(cudaHostUnregister(x2.memory), 0);
   zlg_test_kernel_free(&kernel);
   zlg_operator_release(A);
   zlg_matrix *views[] = {X1, X2, B};
@@ -207,6 +235,64 @@ static void buffers_that_cannot_be_pinned(void) {
   w.files = EVERYTHING;
   w.check = check_unpinned;
   check_world(&w, refused);
+}
+
+/* The caller's own memory: points of 4 MB, which every card wants, are pinned while a request works on them. The rest
+ * is small, and copied from where it lies. */
+static const struct world callers = {
+    .scheduler = "lws", .m = 48, .n = 8192, .d = 64, .r = 2, .tile_rows = 8, .tile_columns = 1024};
+
+static uint64_t points_bytes(void) {
+  return (uint64_t)(world.n * world.d) * sizeof(double);
+}
+
+static void check_callers(const struct standin_counts *before, const struct standin_counts *after) {
+  copies_are_pinned(before, after);
+  CU_ASSERT_EQUAL(after->registered - before->registered, 1);
+  CU_ASSERT_EQUAL(after->unregistered - before->unregistered, 1);
+  CU_ASSERT(after->pinned - before->pinned >= points_bytes());
+  CU_ASSERT(after->pageable - before->pageable < points_bytes() / 2);
+}
+/* It is the caller's to unpin. */
+static void check_pinned_by_caller(const struct standin_counts *before, const struct standin_counts *after) {
+  CU_ASSERT_EQUAL(after->registered, before->registered);
+  CU_ASSERT_EQUAL(after->unregistered, before->unregistered);
+  CU_ASSERT(after->pinned - before->pinned >= points_bytes());
+}
+/* One registers it for both, or each in its turn. */
+static void check_two(const struct standin_counts *before, const struct standin_counts *after) {
+  CU_ASSERT(after->registered - before->registered >= 1 && after->registered - before->registered <= 2);
+  CU_ASSERT_EQUAL(after->unregistered - before->unregistered, after->registered - before->registered);
+  CU_ASSERT(after->pageable - before->pageable < points_bytes());
+}
+static void check_refused(const struct standin_counts *before, const struct standin_counts *after) {
+  CU_ASSERT_EQUAL(after->registered, before->registered);
+  CU_ASSERT(after->pageable - before->pageable >= points_bytes());
+}
+/* One card that has room for all takes everything once: pinning would take as long. */
+static void check_once(const struct standin_counts *before, const struct standin_counts *after) {
+  CU_ASSERT_EQUAL(after->registered, before->registered);
+}
+
+static void memory_of_the_caller_is_pinned_meanwhile(void) {
+  static const char *const refused[] = {"ZLG_CARD_PIN", "0", NULL};
+  struct world w = callers;
+  w.repeat = 1;
+  w.check = check_callers;
+  check_world(&w, NULL);
+  w.two_at_once = true;
+  w.check = check_two;
+  check_world(&w, NULL);
+  w.two_at_once = false;
+  w.check = check_refused;
+  check_world(&w, refused);
+  w.pinned_by_caller = true;
+  w.check = check_pinned_by_caller;
+  check_world(&w, NULL);
+  w.pinned_by_caller = false;
+  w.cards = 1;
+  w.check = check_once;
+  check_world(&w, NULL);
 }
 
 /* ---- more data than memory --------------------------------------------------------------------------------------- */
@@ -307,6 +393,7 @@ static const struct zlg_test_case cases[] = {
     {"streams_that_run_late", streams_that_run_late},
     {"tiles_of_files_are_pinned_once", tiles_of_files_are_pinned_once},
     {"buffers_that_cannot_be_pinned", buffers_that_cannot_be_pinned},
+    {"memory_of_the_caller_is_pinned_meanwhile", memory_of_the_caller_is_pinned_meanwhile},
     {"tiles_leave_and_come_again", tiles_leave_and_come_again},
     {"tiles_leave_under_every_scheduler", tiles_leave_under_every_scheduler},
     {"tiles_of_files_leave", tiles_of_files_leave},
