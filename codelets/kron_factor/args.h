@@ -47,4 +47,14 @@ typedef void zlg_kron_factor_cpu_fn(const struct zlg_kron_factor_args *args,
                                     const struct zlg_kron_factor_operands *operands, void *scratch);
 ZLG_CPU_DECLARE(zlg_kron_factor_cpu, zlg_kron_factor_cpu_fn);
 
+/* A device applies a task's factors in several launches, each with a program of its own: `args` of
+ * zlg_kron_factor_options is one of these. One past the last launch is the last. */
+struct zlg_device_profile;
+struct zlg_kron_factor_launch {
+  const struct zlg_kron_factor_args *args;
+  int index;
+};
+/* The -D options of device.clc for these arguments. */
+void zlg_kron_factor_options(const void *launch, const struct zlg_device_profile *profile, char *text, size_t bytes);
+
 #endif

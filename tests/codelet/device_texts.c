@@ -10,13 +10,14 @@
 #include "codelets/accumulate/args.h"
 #include "codelets/common/device.h"
 #include "codelets/kernel_product/args.h"
+#include "codelets/kron_factor/args.h"
 #include "tests/support.h"
 
 struct specialisation {
   const char *text;
   char options[1024];
 };
-static struct specialisation list[128];
+static struct specialisation list[160];
 static int listed;
 
 static void add_product(struct zlg_kernel_product_args args) {
@@ -26,6 +27,33 @@ static void add_product(struct zlg_kernel_product_args args) {
   args.degree = 3;
   next->text = "kernel_product";
   zlg_kernel_product_options(&args, &zlg_device_gpu, next->options, sizeof next->options);
+}
+
+/* Every launch of `count` equal factors p x q over many vectors. */
+static void add_chain(zlg_type type, int count, int p, int q, zlg_order x_order, zlg_order y_order) {
+  struct zlg_kron_factor_args args = {
+      .type = type, .count = count, .vectors = 4096, .x_order = x_order, .y_order = y_order, .alpha = 1};
+  for (int i = 0; i < count; i++) args.p[i] = p, args.q[i] = q, args.turn[i] = (int8_t)(count - 1 - i);
+  for (int i = 0; i < count; i++) {
+    const struct zlg_kron_factor_launch launch = {&args, i};
+    struct specialisation *next = &list[listed];
+    next->text = "kron_factor";
+    zlg_kron_factor_options(&launch, &zlg_device_gpu, next->options, sizeof next->options);
+    bool seen = false;
+    for (int k = 0; k < listed; k++) seen = seen || strcmp(list[k].options, next->options) == 0;
+    listed += !seen;
+  }
+}
+
+/* Small factors, several a launch, and large ones, one a launch, that end and that do not end in the last index; ragged
+ * ones; columns, and a block turned round. */
+static void add_chains(zlg_type type) {
+  static const int sizes[][3] = {{9, 2, 2},     {5, 8, 8},   {4, 16, 16}, {3, 32, 32},
+                                 {2, 128, 128}, {5, 10, 10}, {2, 70, 9}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    add_chain(type, sizes[i][0], sizes[i][1], sizes[i][2], ZLG_ROW_MAJOR, ZLG_ROW_MAJOR);
+  add_chain(type, 2, 16, 16, ZLG_COLUMN_MAJOR, ZLG_COLUMN_MAJOR);
+  add_chain(type, 2, 8, 8, ZLG_ROW_MAJOR, ZLG_COLUMN_MAJOR);
 }
 
 /* Every kernel in three dimensions; then what changes the code: dimension, right-hand sides, few rows, type,
@@ -50,6 +78,7 @@ static void fill_list(void) {
     list[listed].text = "accumulate";
     zlg_accumulate_options(&sums, &zlg_device_gpu, list[listed].options, sizeof list[listed].options);
     listed++;
+    add_chains((zlg_type)type);
   }
 }
 
@@ -111,7 +140,8 @@ static void check_log(const struct specialisation *s, const char *architecture, 
       printf("    %s %-14s %3d registers  %s\n", architecture, kernel, registers, s->options);
     }
   }
-  zlg_check(entries == 2, "ptxas told of two kernels a text", __FILE__, __LINE__);
+  const int kernels = strcmp(s->text, "kron_factor") == 0 ? 1 : 2;
+  zlg_check(entries == kernels, "ptxas told of every kernel of a text", __FILE__, __LINE__);
 }
 
 static const char *const same_options[] = {ZLG_CUDA_OPTIONS};
