@@ -230,9 +230,12 @@ static int run(struct calibrate *job, zlg_context *context) {
   int status = zlg_calibrate(context, &job->options, &calibration);
   clear(job);
   int code = TOOL_FAILED;
-  if (status != ZLG_OK)
+  if (status != ZLG_OK) {
     tool_library_error(context, status, NULL);
-  else if (zlg_calibration_get_info(calibration, &info) == ZLG_OK) {
+    if (status == ZLG_ECANCELED && !job->quiet)
+      fprintf(stderr, "What was measured is kept: the same command%s goes on from there.\n",
+              job->options.resume ? "" : " without --fresh");
+  } else if (zlg_calibration_get_info(calibration, &info) == ZLG_OK) {
     code = job->json ? print_calibration_json(job, context, &info) : print_text(job, context, &info);
     warn(job, &info);
   }

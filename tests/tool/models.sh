@@ -40,6 +40,21 @@ if command -v starpu_perfmodel_display > /dev/null; then
     fail "StarPU cannot read it: $(cat shown)"
   grep -q 'cpu0_impl0' shown || fail "StarPU shows no CPU: $(cat shown)"
 fi
+# Interrupted in the middle: it ends by the signal and says how to go on; what was measured is not measured again.
+mkdir partly
+$zellige calibrate -w 1 --opencl 0 --directory partly --only 'kernel_product/gaussian*' > out 2> err &
+pid=$!
+waited=0
+until ls partly/codelets/45/zlg_kernel_product-gaussian-f32-d3-r1.* > /dev/null 2>&1 || [ $waited -ge 600 ]; do
+  sleep 0.1
+  waited=$((waited + 1))
+done
+kill -s TERM $pid
+wait $pid
+[ $? = $((128 + 15)) ] || fail "interrupted: not ended by the signal: $(cat err)"
+grep -q 'cancelled after [1-9][0-9]* of 64 points' err || fail "interrupted: no word of it: $(cat err)"
+grep -q 'the same command goes on from there' err || fail "interrupted: no word of what is kept: $(cat err)"
+expect 0 ' 0 points measured, 8 kept' $zellige calibrate -w 1 --opencl 0 --directory partly --only 'kernel_product/gaussian-f32-d3-r1'
 for file in here/codelets/45/zlg_kernel_product-*; do echo damage >> "$file"; done
 expect 0 'is skipped: damaged' $models
 STARPU_PERF_MODEL_DIR=$PWD/here expect 0 'performance model was skipped' "$zellige" info -w 1 --opencl 0
