@@ -97,6 +97,13 @@ static int apply_kron(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, d
   return zlg_chain_start(&chain, threaded, request);
 }
 
+static bool direct_kron(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
+                        int *status) {
+  struct zlg_chain chain = chain_of(A, op);
+  chain.x = X, chain.y = Y, chain.alpha = alpha, chain.beta = beta;
+  return zlg_chain_direct(&chain, status);
+}
+
 static int cost_kron(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost) {
   const struct zlg_chain chain = chain_of(A, op);
   return zlg_chain_cost(&chain, columns, cost);
@@ -117,6 +124,7 @@ const struct zlg_operator_kind zlg_kron_kind = {.name = "kron",
                                                 .tileable = true,
                                                 .overlaps = kron_overlaps,
                                                 .apply = apply_kron,
+                                                .direct = direct_kron,
                                                 .cost = cost_kron,
                                                 .release = release_kron};
 

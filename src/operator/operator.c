@@ -113,24 +113,46 @@ static int start_right(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, 
   return status;
 }
 
+/* Starts what was validated. */
 static int start(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
                  bool threaded, zlg_request **request) {
-  int status = check_apply(A, side, op, alpha, X, beta, Y);
-  if (status != ZLG_OK) return status;
   if (side == RIGHT) return start_right(A, op, alpha, X, beta, Y, threaded, request);
   return A->kind->apply(A, op, alpha, X, beta, Y, threaded, request);
+}
+
+/* A transposed view for the length of a call, without an object of its own. */
+static zlg_matrix transposed(const zlg_matrix *matrix) {
+  return (zlg_matrix){.context = matrix->context,
+                      .type = matrix->type,
+                      .rows = matrix->columns,
+                      .columns = matrix->rows,
+                      .order = matrix->order == ZLG_ROW_MAJOR ? ZLG_COLUMN_MAJOR : ZLG_ROW_MAJOR,
+                      .ld = matrix->ld,
+                      .data = matrix->data};
+}
+
+/* Short products need no request; but who wants to hear of progress gets one. */
+static bool do_at_once(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
+                       zlg_matrix *Y, int *status) {
+  if (!A->kind->direct || A->context->options.progress) return false;
+  if (side == LEFT) return A->kind->direct(A, op, alpha, X, beta, Y, status);
+  zlg_matrix x = transposed(X), y = transposed(Y);
+  return A->kind->direct(A, op == ZLG_TRANS ? ZLG_NOTRANS : ZLG_TRANS, alpha, &x, beta, &y, status);
 }
 
 static int start_async(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
                        zlg_matrix *Y, zlg_request **request) {
   if (!request) return zlg_fail(A ? A->context : NULL, ZLG_EINVAL, "request is NULL, expected where to put it");
   *request = NULL;
-  return start(A, side, op, alpha, X, beta, Y, true, request);
+  int status = check_apply(A, side, op, alpha, X, beta, Y);
+  return status == ZLG_OK ? start(A, side, op, alpha, X, beta, Y, true, request) : status;
 }
 
 static int apply(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
+  int status = check_apply(A, side, op, alpha, X, beta, Y);
+  if (status != ZLG_OK || do_at_once(A, side, op, alpha, X, beta, Y, &status)) return status;
   zlg_request *request = NULL;
-  int status = start(A, side, op, alpha, X, beta, Y, false, &request);
+  status = start(A, side, op, alpha, X, beta, Y, false, &request);
   if (status == ZLG_OK) status = zlg_request_wait(request);
   zlg_request_release(request);
   return status;

@@ -17,6 +17,9 @@ struct zlg_operator_kind {
   /* Starts Y = alpha op(A) X + beta Y. The request holds its own reference to A. */
   int (*apply)(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y, bool threaded,
                zlg_request **request);
+  /* Does it at once where it is short, without a request; false: not done. NULL where a kind has no such way. X and Y
+   * are not to be referenced beyond the call. */
+  bool (*direct)(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y, int *status);
   int (*cost)(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost);
   void (*release)(zlg_operator *A); /* frees what `self` holds */
 };

@@ -77,6 +77,9 @@ struct zlg_chain {
 /* Runs the chain, whose operands were validated before. `chain` is copied, x and y retained, `keep` taken over; the
  * factors stay those of the operator that `keep` keeps alive. */
 int zlg_chain_start(const struct zlg_chain *chain, bool threaded, zlg_request **request);
+/* Runs it at once in the calling thread where that takes less than a task costs, allocating next to nothing; false: it
+ * is not so short, or lies in files, and nothing was done. */
+bool zlg_chain_direct(const struct zlg_chain *chain, int *status);
 /* What it will need for `vectors` columns; x and y may be missing. */
 int zlg_chain_cost(const struct zlg_chain *chain, int64_t vectors, zlg_cost *cost);
 
