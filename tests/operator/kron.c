@@ -190,8 +190,8 @@ static const struct problem usual = {.type = ZLG_F64,
 /* ---- cases --------------------------------------------------------------------------------------------------------
  */
 
-static void every_storage(void) {
-  for (int which = 0; which < 512; which++) {
+static void every_storage(int every) {
+  for (int which = 0; which < 512; which += every) {
     struct problem p = usual;
     p.type = types[which & 1];
     p.right = which >> 1 & 1;
@@ -204,14 +204,20 @@ static void every_storage(void) {
     if (zlg_test_mode() == ZLG_TEST_CPU || which % 37 == 0) check_problem(&p);
   }
 }
+static void all_storages(void) {
+  every_storage(1);
+}
+static void some_storages(void) {
+  every_storage(3);
+}
 static void at_once_every_storage(void) {
-  with_context(&at_once, every_storage);
+  with_context(&at_once, all_storages);
 }
 static void tasks_every_storage(void) {
-  with_context(&tasks, every_storage);
+  with_context(&tasks, some_storages);
 }
 static void stages_every_storage(void) {
-  with_context(&stages, every_storage);
+  with_context(&stages, some_storages);
 }
 
 static void every_shape(void) {
