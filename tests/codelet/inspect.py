@@ -2,7 +2,7 @@
 """The code of device texts, looked at: registers, spills, occupancy and the instructions per pair of the inner loop, and what
 they allow on an A100 and an H100 beside what the formula itself would. Prints the tables of doc/device-code.md.
 
-usage: inspect.py TEXTS        TEXTS: the built tests/codelet/device_texts; `make device-table` calls it
+usage: inspect.py TEXTS [TEXT]  TEXTS: the built tests/codelet/device_texts; `make device-table` calls it. TEXT: one of them alone
 Needs nvcc (CUDA_HOME or PATH) and nvdisasm, which is in the toolkit or, alone, in PyPI's nvidia-cuda-nvdisasm."""
 import concurrent.futures
 import glob
@@ -50,7 +50,7 @@ def option(options, name):
 def compile_text(source, options, arch, work):
     """Words of ptxas by kernel, and the instructions of each."""
     with tempfile.NamedTemporaryFile(suffix=".cubin", dir=work) as cubin:
-        log = subprocess.run([tool("nvcc"), "-cubin", f"-arch={arch}", "-Xptxas", "-v", *options.split(), "-o", cubin.name, source],
+        log = subprocess.run([tool("nvcc"), "-cubin", f"-arch={arch}", "-Xptxas", "-v", *options.replace(",", "\\,").split(), "-o", cubin.name, source],
                              check=True, capture_output=True, text=True).stderr
         listing = subprocess.run([tool("nvdisasm"), cubin.name], check=True, capture_output=True, text=True).stdout
     facts = {}
@@ -227,12 +227,54 @@ def product_row(card, options, fact):
             f"{limit * scale:.0f}{unit} ({why}) | {can * scale:.0f}{unit} ({by}) | {min(can / limit, 1):.2f} |")
 
 
+def stages(options):
+    """(lead, p, q, trail) of each factor that a launch of kron_factor applies."""
+    found = [[int(n) for n in words.split(",")[:4]] for words in re.findall(r"-DS\d=([\d,]+)", options)]
+    return found or [[1, option(options, "P"), option(options, "Q"), 1]]
+
+
+def chain_label(options):
+    sizes = [f"{p}x{q}" if p != q else str(p) for _, p, q, _ in stages(options)]
+    words = [" ".join(sizes) if len(set(sizes)) > 1 or len(sizes) == 1 else f"{sizes[0]}^{len(sizes)}", "f64" if option(options, "ZLG_F64") else "f32"]
+    x_run, y_run, columns = option(options, "X_RUN"), option(options, "Y_RUN"), option(options, "COLUMNS")
+    words.append("turned round" if x_run != y_run else "columns" if option(options, "VECTORS_FASTEST") else
+                 f"trail {x_run}" if x_run < columns else "long trail")
+    return ", ".join(words)
+
+
+def chain_row(card, options, fact):
+    """A launch of kron_factor: TFLOP/s by its instructions, and by memory, X read and Y written once."""
+    f64, p, q = option(options, "ZLG_F64"), option(options, "P"), option(options, "Q")
+    flops = sum(2 * lead * a * b * trail for lead, a, b, trail in stages(options))
+    rows = hot_loop(fact["code"])
+    memory_allows = flops / ((p + q) * (8 if f64 else 4)) * card["gbs"] / 1000
+    begin = (f"| {chain_label(options)} | {option(options, 'COLUMNS')} | {fact['registers']} | {fact['spills']} | {fact['shared'] / 1024:.1f} | "
+             f"{occupancy(card, option(options, 'THREADS'), fact)} |")
+    if rows is None:
+        return f"{begin} no loop over rows | | | {memory_allows:.1f} | |"
+    fmas = sum(r[2].startswith("DFMA" if f64 else "FFMA") for r in rows)
+    # A load of 16 bytes is four elements of a factor, the same for all lanes that form the same results: one word's time.
+    words = sum((2 if ".64" in r[2] else 1) for r in rows if r[2].startswith("LDS"))
+    per_clock = {"FMA": card["f64" if f64 else "f32"], "LDS": card["words"] * fmas / max(words, 1), "issue": card["issue"] * fmas / len(rows)}
+    by = min(per_clock, key=per_clock.get)
+    can = 2 * per_clock[by] * card["sms"] * card["ghz"] / 1000
+    return (f"{begin} {fmas / max(words, 1):.1f} | {100 * fmas / len(rows):.0f} % | {can:.1f} ({by}) | "
+            f"{memory_allows:.1f} | {min(can / min(memory_allows, 2 * per_clock['FMA'] * card['sms'] * card['ghz'] / 1000), 1):.2f} |")
+
+
+def table(head, rows):
+    """Rows that say the same are one."""
+    if rows:
+        print(f"\n| {head} |", "|---" * (head.count("|") + 1) + "|", *dict.fromkeys(rows), sep="\n")
+
+
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     texts = sys.argv[1]
     run = lambda *words: subprocess.run([texts, *words], check=True, capture_output=True, text=True).stdout
     jobs = list(dict.fromkeys(tuple(line.split(" ", 1)) for line in run("--list").splitlines()))
+    jobs = [job for job in jobs if job[0] in sys.argv[2:] or len(sys.argv) == 2]
     with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         sources = {}
         for name in {name for name, _ in jobs}:
@@ -241,20 +283,14 @@ def main():
                 file.write(run("--source", name))
         for name, card in CARDS.items():
             made = list(pool.map(lambda job: compile_text(sources[job[0]], job[1], card["arch"], work), jobs))
-            print(f"\n### {name} ({card['arch']})\n")
-            print("| kernel_product | registers | spilled | warps | FMA | MUFU | LDS words | vector loads | all | counted | mix allows | of it |")
-            print("|---|---|---|---|---|---|---|---|---|---|---|---|")
-            for (text, options), facts in zip(jobs, made):
-                if text == "kernel_product":
-                    print(product_row(card, options, facts["kernel_product"]))
-            print("\n| others | registers | spilled | warps |\n|---|---|---|---|")
-            seen = set()
-            for (text, options), facts in zip(jobs, made):
-                for kernel, fact in facts.items():
-                    row = f"| {kernel}, {'f64' if '-DZLG_F64=1' in options else 'f32'} | {fact['registers']} | {fact['spills']} | {occupancy(card, 64, fact)} |"
-                    if kernel != "kernel_product" and row not in seen:
-                        seen.add(row)
-                        print(row)
+            print(f"\n### {name} ({card['arch']})")
+            table("kernel_product | registers | spilled | warps | FMA | MUFU | LDS words | vector loads | all | counted | mix allows | of it",
+                  [product_row(card, job[1], facts["kernel_product"]) for job, facts in zip(jobs, made) if job[0] == "kernel_product"])
+            table("kron_factor, a launch | columns | registers | spilled | KiB | warps | FMA a load | FMA of all | mix allows | memory allows | of it",
+                  [chain_row(card, job[1], facts["kron_factor"]) for job, facts in zip(jobs, made) if job[0] == "kron_factor"])
+            table("others | registers | spilled | warps",
+                  [f"| {kernel}, {'f64' if '-DZLG_F64=1' in job[1] else 'f32'} | {fact['registers']} | {fact['spills']} | {occupancy(card, 64, fact)} |"
+                   for job, facts in zip(jobs, made) for kernel, fact in facts.items() if kernel not in ("kernel_product", "kron_factor")])
 
 
 if __name__ == "__main__":
