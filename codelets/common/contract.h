@@ -1,0 +1,621 @@
+/* Contractions of tensors with matrices along their indices, as Kronecker factors ask for them: for cpu.c files, once a
+ * type. A cpu.c includes this after simd.h with ZLG_BITS 32 and again with 64; names end in the type's bits,
+ * ZLG_C(name).
+ *
+ * A tensor is seen as (lead, p, trail); a factor p x q makes (lead, q, trail) of it. All arithmetic is done in
+ * *panels*: so many tensors side by side, one in each lane of one to four vectors, element s of all lanes one behind
+ * the other. There each factor is blocks of QB x NV accumulators, QB columns of the factor times NV vectors, summed
+ * over p inside: QB + NV loads for QB NV multiply-adds. A panel comes about in two ways. Where an element's trail is
+ * long, its vectors are lanes as they lie (zlg_pass_trail). Where it is short, as behind the last factor of a row,
+ * lanes are the leading index: lines are transposed in registers on the way in and on the way out (zlg_pass_lead).
+ *
+ * Sums run over p upwards from 0 in fused multiply-adds where the instruction set has them, whatever the lane, so that
+ * an element's bits depend on its own tensor only. */
+#ifndef ZLG_COMMON_CONTRACT_H
+#define ZLG_COMMON_CONTRACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Panels that stay in a core's first cache, two at a time. */
+#define ZLG_PANEL_BYTES 24576
+/* What happens to a sum on its way out: itself, alpha times it, beta times what was there added. */
+enum zlg_ending { ZLG_STORE, ZLG_SCALE, ZLG_ADD };
+
+/* One factor inside a group: (lead, p, trail) of the group's own indices. */
+struct zlg_group_step {
+  int factor;
+  int64_t p, q, lead, trail;
+};
+
+/* Adjacent factors that are applied to a panel one after the other: (lead, in, trail) to (lead, out, trail). */
+struct zlg_group {
+  const struct zlg_group_step *step;
+  int steps, vectors;      /* vectors: of a panel, at most */
+  int64_t in, out, widest; /* elements of a lane: before, after, at most */
+  int64_t lead, trail;
+};
+
+#define ZLG_CHAIN_MOST 64 /* factors */
+/* A prefix of the factors and the groups of those behind it. Where a vector is larger than the second cache, the groups
+ * run on one piece of it after the other, and the prefix, applied last, on the pieces side by side. */
+struct zlg_chain {
+  struct zlg_group_step step[ZLG_CHAIN_MOST];
+  struct zlg_group group[ZLG_CHAIN_MOST], prefix;
+  int groups;
+  bool split;                                /* there is a prefix */
+  int64_t in, out;                           /* elements of a vector */
+  int64_t piece_in, piece_out, piece_widest; /* of a piece: before and after the groups, at most */
+};
+/* Pieces are not a power of two apart, which would put their lines into one set of a cache. */
+#define ZLG_PIECE_PAD(type) ((int64_t)(320 / sizeof(type)))
+
+#endif
+
+/* ---- blocks ---- */
+#if ZLG_BITS == 32
+#define ZLG_VEC zlg_v32
+#define ZLG_REAL float
+#define ZLG_V ZLG_L32
+#define ZLG_C(name) name##_32
+#else
+#define ZLG_VEC zlg_v64
+#define ZLG_REAL double
+#define ZLG_V ZLG_L64
+#define ZLG_C(name) name##_64
+#endif
+
+typedef ZLG_VEC ZLG_C(zlg_loose) __attribute__((aligned(sizeof(ZLG_REAL))));
+
+/* What happens to a sum on its way out. */
+struct ZLG_C(zlg_end) {
+  enum zlg_ending mode; /* sum; alpha sum; alpha sum + beta y */
+  ZLG_REAL alpha, beta;
+};
+
+/* One factor over a panel. Element (l, i, t) of x lies at x + ((l p + i) trail + t) xs, of y alike. */
+struct ZLG_C(zlg_step) {
+  int64_t lead, p, q, trail;
+  const ZLG_REAL *factor; /* p x q, row-major */
+  const ZLG_REAL *x;
+  int64_t xs;
+  ZLG_REAL *y;
+  int64_t ys;
+  const struct ZLG_C(zlg_end) * end;
+};
+
+ZLG_INLINE void ZLG_C(zlg_put)(ZLG_REAL *y, ZLG_VEC sum, const struct ZLG_C(zlg_end) * end) {
+  ZLG_C(zlg_loose) *to = (ZLG_C(zlg_loose) *)y;
+  if (end->mode == ZLG_STORE)
+    *to = sum;
+  else if (end->mode == ZLG_SCALE)
+    *to = end->alpha * sum;
+  else
+    *to = end->alpha * sum + end->beta * *to;
+}
+
+ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *f, int64_t fs, int64_t p, ZLG_REAL *y,
+                                 int64_t ys, const struct ZLG_C(zlg_end) * end, const int qb, const int nv) {
+  ZLG_VEC sum[16][4];
+#pragma GCC unroll 16
+  for (int j = 0; j < qb; j++)
+#pragma GCC unroll 4
+    for (int v = 0; v < nv; v++) sum[j][v] = (ZLG_VEC){0};
+  for (int64_t i = 0; i < p; i++, x += xs, f += fs) {
+    ZLG_VEC in[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < nv; v++) in[v] = *(const ZLG_C(zlg_loose) *)(x + v * ZLG_V);
+#pragma GCC unroll 16
+    for (int j = 0; j < qb; j++) {
+      const ZLG_REAL factor = f[j];
+#pragma GCC unroll 4
+      for (int v = 0; v < nv; v++) sum[j][v] += factor * in[v];
+    }
+  }
+  if (end->mode == ZLG_STORE) {
+#pragma GCC unroll 16
+    for (int j = 0; j < qb; j++)
+#pragma GCC unroll 4
+      for (int v = 0; v < nv; v++) *(ZLG_C(zlg_loose) *)(y + j * ys + v * ZLG_V) = sum[j][v];
+  } else {
+#pragma GCC unroll 16
+    for (int j = 0; j < qb; j++)
+#pragma GCC unroll 4
+      for (int v = 0; v < nv; v++) ZLG_C(zlg_put)(y + j * ys + v * ZLG_V, sum[j][v], end);
+  }
+}
+
+/* Columns j to j + qb of a step, everywhere in the panel. */
+#define SWEEP(qb, nv)                                                                                                  \
+  static __attribute__((noinline)) void ZLG_C(zlg_sweep_##qb##_##nv)(const struct ZLG_C(zlg_step) * s, int64_t j) {    \
+    const struct ZLG_C(zlg_step) c = *s;                                                                               \
+    for (int64_t l = 0; l < c.lead; l++)                                                                               \
+      for (int64_t t = 0; t < c.trail; t++)                                                                            \
+        ZLG_C(zlg_block)                                                                                               \
+        (c.x + (l * c.p * c.trail + t) * c.xs, c.trail * c.xs, c.factor + j, c.q, c.p,                                 \
+         c.y + ((l * c.q + j) * c.trail + t) * c.ys, c.trail * c.ys, c.end, qb, nv);                                   \
+  }
+#if ZLG_VECTOR_BYTES == 64
+#define ZLG_MOST_1 14
+#define ZLG_MOST_2 12
+#define ZLG_MOST_3 8
+#define ZLG_MOST_4 6
+#else
+#define ZLG_MOST_1 12
+#define ZLG_MOST_2 6
+#define ZLG_MOST_3 4
+#define ZLG_MOST_4 2
+#endif
+SWEEP(1, 1)
+SWEEP(2, 1) SWEEP(3, 1) SWEEP(4, 1) SWEEP(5, 1) SWEEP(6, 1) SWEEP(7, 1) SWEEP(8, 1) SWEEP(9, 1) SWEEP(10, 1)
+    SWEEP(11, 1) SWEEP(12, 1) SWEEP(1, 2) SWEEP(2, 2) SWEEP(3, 2) SWEEP(4, 2) SWEEP(5, 2) SWEEP(6, 2) SWEEP(1, 3)
+        SWEEP(2, 3) SWEEP(3, 3) SWEEP(4, 3) SWEEP(1, 4) SWEEP(2, 4)
+#if ZLG_VECTOR_BYTES == 64
+            SWEEP(13, 1) SWEEP(14, 1) SWEEP(7, 2) SWEEP(8, 2) SWEEP(9, 2) SWEEP(10, 2) SWEEP(11, 2) SWEEP(12, 2)
+                SWEEP(5, 3) SWEEP(6, 3) SWEEP(7, 3) SWEEP(8, 3) SWEEP(3, 4) SWEEP(4, 4) SWEEP(5, 4) SWEEP(6, 4)
+#endif
+#undef SWEEP
+                    typedef void ZLG_C(zlg_sweep)(const struct ZLG_C(zlg_step) *, int64_t);
+#define S(qb, nv) ZLG_C(zlg_sweep_##qb##_##nv)
+static ZLG_C(zlg_sweep) *const ZLG_C(zlg_sweeps)[4][15] = {
+#if ZLG_VECTOR_BYTES == 64
+    {0, S(1, 1), S(2, 1), S(3, 1), S(4, 1), S(5, 1), S(6, 1), S(7, 1), S(8, 1), S(9, 1), S(10, 1), S(11, 1), S(12, 1),
+     S(13, 1), S(14, 1)},
+    {0, S(1, 2), S(2, 2), S(3, 2), S(4, 2), S(5, 2), S(6, 2), S(7, 2), S(8, 2), S(9, 2), S(10, 2), S(11, 2), S(12, 2)},
+    {0, S(1, 3), S(2, 3), S(3, 3), S(4, 3), S(5, 3), S(6, 3), S(7, 3), S(8, 3)},
+    {0, S(1, 4), S(2, 4), S(3, 4), S(4, 4), S(5, 4), S(6, 4)},
+#else
+    {0, S(1, 1), S(2, 1), S(3, 1), S(4, 1), S(5, 1), S(6, 1), S(7, 1), S(8, 1), S(9, 1), S(10, 1), S(11, 1), S(12, 1)},
+    {0, S(1, 2), S(2, 2), S(3, 2), S(4, 2), S(5, 2), S(6, 2)},
+    {0, S(1, 3), S(2, 3), S(3, 3), S(4, 3)},
+    {0, S(1, 4), S(2, 4)},
+#endif
+};
+#undef S
+static const int ZLG_C(zlg_most)[4] = {ZLG_MOST_1, ZLG_MOST_2, ZLG_MOST_3, ZLG_MOST_4};
+
+/* The whole step, in blocks of columns as alike as can be. */
+static void ZLG_C(zlg_contract)(const struct ZLG_C(zlg_step) * s, int nv) {
+  const int64_t most = ZLG_C(zlg_most)[nv - 1], blocks = (s->q + most - 1) / most;
+  int64_t j = 0;
+  for (int64_t b = 0; b < blocks; b++) {
+    const int64_t next = s->q * (b + 1) / blocks;
+    ZLG_C(zlg_sweeps)[nv - 1][next - j](s, j);
+    j = next;
+  }
+}
+
+/* ---- lanes: ends of lines, transpositions ---- */
+
+#if ZLG_BITS == 32
+#if defined(__AVX512F__)
+ZLG_INLINE zlg_v32 zlg_load_part_32(const float *p, int n) {
+  return (zlg_v32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+}
+ZLG_INLINE void zlg_store_part_32(float *p, zlg_v32 v, int n) {
+  _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+}
+ZLG_INLINE void zlg_transpose_32(zlg_v32 *r) {
+  __m512 t[16], *x = (__m512 *)r;
+#pragma GCC unroll 4
+  for (int i = 0; i < 16; i += 4) {
+    const __m512 a = _mm512_unpacklo_ps(x[i], x[i + 1]), b = _mm512_unpackhi_ps(x[i], x[i + 1]);
+    const __m512 c = _mm512_unpacklo_ps(x[i + 2], x[i + 3]), d = _mm512_unpackhi_ps(x[i + 2], x[i + 3]);
+    t[i] = (__m512)_mm512_unpacklo_pd((__m512d)a, (__m512d)c);
+    t[i + 1] = (__m512)_mm512_unpackhi_pd((__m512d)a, (__m512d)c);
+    t[i + 2] = (__m512)_mm512_unpacklo_pd((__m512d)b, (__m512d)d);
+    t[i + 3] = (__m512)_mm512_unpackhi_pd((__m512d)b, (__m512d)d);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    const __m512 a = _mm512_shuffle_f32x4(t[i], t[4 + i], 0x88), b = _mm512_shuffle_f32x4(t[i], t[4 + i], 0xdd);
+    const __m512 c = _mm512_shuffle_f32x4(t[8 + i], t[12 + i], 0x88),
+                 d = _mm512_shuffle_f32x4(t[8 + i], t[12 + i], 0xdd);
+    x[i] = _mm512_shuffle_f32x4(a, c, 0x88);
+    x[8 + i] = _mm512_shuffle_f32x4(a, c, 0xdd);
+    x[4 + i] = _mm512_shuffle_f32x4(b, d, 0x88);
+    x[12 + i] = _mm512_shuffle_f32x4(b, d, 0xdd);
+  }
+}
+#elif defined(__AVX2__)
+static const int32_t zlg_part32[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+ZLG_INLINE zlg_v32 zlg_load_part_32(const float *p, int n) {
+  return (zlg_v32)_mm256_maskload_ps(p, _mm256_loadu_si256((const __m256i *)(zlg_part32 + 8 - n)));
+}
+ZLG_INLINE void zlg_store_part_32(float *p, zlg_v32 v, int n) {
+  _mm256_maskstore_ps(p, _mm256_loadu_si256((const __m256i *)(zlg_part32 + 8 - n)), (__m256)v);
+}
+ZLG_INLINE void zlg_transpose_32(zlg_v32 *r) {
+  __m256 t[8], *x = (__m256 *)r;
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4) {
+    const __m256 a = _mm256_unpacklo_ps(x[i], x[i + 1]), b = _mm256_unpackhi_ps(x[i], x[i + 1]);
+    const __m256 c = _mm256_unpacklo_ps(x[i + 2], x[i + 3]), d = _mm256_unpackhi_ps(x[i + 2], x[i + 3]);
+    t[i] = (__m256)_mm256_unpacklo_pd((__m256d)a, (__m256d)c);
+    t[i + 1] = (__m256)_mm256_unpackhi_pd((__m256d)a, (__m256d)c);
+    t[i + 2] = (__m256)_mm256_unpacklo_pd((__m256d)b, (__m256d)d);
+    t[i + 3] = (__m256)_mm256_unpackhi_pd((__m256d)b, (__m256d)d);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; i++) {
+    x[i] = _mm256_permute2f128_ps(t[i], t[4 + i], 0x20);
+    x[4 + i] = _mm256_permute2f128_ps(t[i], t[4 + i], 0x31);
+  }
+}
+#endif
+#else
+#if defined(__AVX512F__)
+ZLG_INLINE zlg_v64 zlg_load_part_64(const double *p, int n) {
+  return (zlg_v64)_mm512_maskz_loadu_pd((__mmask8)((1u << n) - 1), p);
+}
+ZLG_INLINE void zlg_store_part_64(double *p, zlg_v64 v, int n) {
+  _mm512_mask_storeu_pd(p, (__mmask8)((1u << n) - 1), (__m512d)v);
+}
+ZLG_INLINE void zlg_transpose_64(zlg_v64 *r) {
+  __m512d t[8], *x = (__m512d *)r;
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm512_unpacklo_pd(x[i], x[i + 1]);
+    t[i + 1] = _mm512_unpackhi_pd(x[i], x[i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; i++) {
+    const __m512d a = _mm512_shuffle_f64x2(t[i], t[2 + i], 0x88), b = _mm512_shuffle_f64x2(t[i], t[2 + i], 0xdd);
+    const __m512d c = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0x88),
+                  d = _mm512_shuffle_f64x2(t[4 + i], t[6 + i], 0xdd);
+    x[i] = _mm512_shuffle_f64x2(a, c, 0x88);
+    x[4 + i] = _mm512_shuffle_f64x2(a, c, 0xdd);
+    x[2 + i] = _mm512_shuffle_f64x2(b, d, 0x88);
+    x[6 + i] = _mm512_shuffle_f64x2(b, d, 0xdd);
+  }
+}
+#elif defined(__AVX2__)
+static const int64_t zlg_part64[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
+ZLG_INLINE zlg_v64 zlg_load_part_64(const double *p, int n) {
+  return (zlg_v64)_mm256_maskload_pd(p, _mm256_loadu_si256((const __m256i *)(zlg_part64 + 4 - n)));
+}
+ZLG_INLINE void zlg_store_part_64(double *p, zlg_v64 v, int n) {
+  _mm256_maskstore_pd(p, _mm256_loadu_si256((const __m256i *)(zlg_part64 + 4 - n)), (__m256d)v);
+}
+ZLG_INLINE void zlg_transpose_64(zlg_v64 *r) {
+  __m256d *x = (__m256d *)r;
+  const __m256d a = _mm256_unpacklo_pd(x[0], x[1]), b = _mm256_unpackhi_pd(x[0], x[1]);
+  const __m256d c = _mm256_unpacklo_pd(x[2], x[3]), d = _mm256_unpackhi_pd(x[2], x[3]);
+  x[0] = _mm256_permute2f128_pd(a, c, 0x20);
+  x[1] = _mm256_permute2f128_pd(b, d, 0x20);
+  x[2] = _mm256_permute2f128_pd(a, c, 0x31);
+  x[3] = _mm256_permute2f128_pd(b, d, 0x31);
+}
+#endif
+#endif
+#if !defined(__AVX2__)
+ZLG_INLINE ZLG_VEC ZLG_C(zlg_load_part)(const ZLG_REAL *p, int n) {
+  ZLG_VEC v = {0};
+  for (int i = 0; i < n; i++) v[i] = p[i];
+  return v;
+}
+ZLG_INLINE void ZLG_C(zlg_store_part)(ZLG_REAL *p, ZLG_VEC v, int n) {
+  for (int i = 0; i < n; i++) p[i] = v[i];
+}
+ZLG_INLINE void ZLG_C(zlg_transpose)(ZLG_VEC *r) {
+  ZLG_REAL t[ZLG_V][ZLG_V], from[ZLG_V][ZLG_V];
+  memcpy(from, r, sizeof from);
+  for (int i = 0; i < ZLG_V; i++)
+    for (int j = 0; j < ZLG_V; j++) t[i][j] = from[j][i];
+  memcpy(r, t, sizeof t);
+}
+#endif
+
+/* ---- passes ---- */
+
+/* Where a tensor lies: element (a, b, c, s, t) at data + a step[0] + b step[1] + c step[2] + s element + t. */
+struct ZLG_C(zlg_place) {
+  ZLG_REAL *data;
+  int64_t step[3], element;
+};
+
+/* The distance of ZLG_V lines where it is always the same, else 0. */
+static int64_t ZLG_C(zlg_even)(ZLG_REAL *const *lines) {
+  const int64_t step = lines[1] - lines[0];
+  for (int i = 2; i < ZLG_V; i++)
+    if (lines[i] - lines[i - 1] != step) return 0;
+  return step;
+}
+
+/* The statement for ZLG_V lines, `at` line i: four addresses at a time from one pointer, which the compiler would else
+ * compute beforehand and spill. */
+#define ZLG_EACH_LINE(first, step, ...)                                                                                \
+  {                                                                                                                    \
+    __typeof__(&(first)[0]) at_ = (first);                                                                             \
+    _Pragma("GCC unroll 16") for (int i = 0; i < ZLG_V; i++) {                                                         \
+      __typeof__(at_) at = at_ + (i % 4) * (step);                                                                     \
+      __VA_ARGS__;                                                                                                     \
+      if (i % 4 == 3) {                                                                                                \
+        at_ += 4 * (step);                                                                                             \
+        __asm__("" : "+r"(at_));                                                                                       \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+
+/* ZLG_V lines of n elements into the lanes of n vectors, ld apart. */
+static void ZLG_C(zlg_transpose_in)(ZLG_REAL *const *lines, int64_t n, ZLG_REAL *panel, int64_t ld) {
+  const int64_t step = ZLG_C(zlg_even)(lines), ahead = step * ld;
+  int64_t s = 0;
+  for (; s + ZLG_V <= n; s += ZLG_V) {
+    ZLG_VEC r[ZLG_V];
+    if (step != 0) {
+      const ZLG_REAL *from = lines[0] + s;
+      ZLG_EACH_LINE(from, step, (r[i] = *(const ZLG_C(zlg_loose) *)at, __builtin_prefetch(at + ahead)))
+    } else {
+      for (int i = 0; i < ZLG_V; i++) r[i] = *(const ZLG_C(zlg_loose) *)(lines[i] + s);
+    }
+    ZLG_C(zlg_transpose)(r);
+    ZLG_REAL *to = panel + s * ld;
+    ZLG_EACH_LINE(to, ld, *(ZLG_VEC *)at = r[i])
+  }
+  if (s == n) return;
+  ZLG_VEC r[ZLG_V];
+  for (int i = 0; i < ZLG_V; i++) r[i] = ZLG_C(zlg_load_part)(lines[i] + s, (int)(n - s));
+  ZLG_C(zlg_transpose)(r);
+  for (int i = 0; i < n - s; i++) *(ZLG_VEC *)(panel + (s + i) * ld) = r[i];
+}
+
+/* The way back, of the first `count` lanes. */
+static void ZLG_C(zlg_transpose_out)(const ZLG_REAL *panel, int64_t ld, int64_t n, ZLG_REAL *const *lines, int count,
+                                     const struct ZLG_C(zlg_end) * end) {
+  const int64_t step = ZLG_C(zlg_even)(lines);
+  const bool whole = count == ZLG_V && step != 0 && end->mode == ZLG_STORE;
+  int64_t s = 0;
+  for (; s + ZLG_V <= n; s += ZLG_V) {
+    ZLG_VEC r[ZLG_V];
+    const ZLG_REAL *from = panel + s * ld;
+    ZLG_EACH_LINE(from, ld, r[i] = *(const ZLG_VEC *)at)
+    ZLG_C(zlg_transpose)(r);
+    ZLG_REAL *to = lines[0] + s;
+    if (whole)
+      ZLG_EACH_LINE(to, step, *(ZLG_C(zlg_loose) *)at = r[i])
+    else
+      for (int i = 0; i < count; i++) ZLG_C(zlg_put)(lines[i] + s, r[i], end);
+  }
+  if (s == n) return;
+  ZLG_VEC r[ZLG_V];
+  const int rest = (int)(n - s);
+  for (int i = 0; i < ZLG_V; i++) r[i] = i < rest ? *(const ZLG_VEC *)(panel + (s + i) * ld) : (ZLG_VEC){0};
+  ZLG_C(zlg_transpose)(r);
+  for (int i = 0; i < count; i++) {
+    ZLG_REAL *to = lines[i] + s;
+    ZLG_VEC was = end->mode == ZLG_ADD ? ZLG_C(zlg_load_part)(to, rest) : (ZLG_VEC){0};
+    ZLG_C(zlg_put)((ZLG_REAL *)&was, r[i], end);
+    ZLG_C(zlg_store_part)(to, was, rest);
+  }
+}
+
+/* The factors of a group over one panel; the first reads x, the last writes y. */
+static void ZLG_C(zlg_run_group)(const struct zlg_group *g, const ZLG_REAL *const *factors, int nv, int64_t inner,
+                                 const ZLG_REAL *x, int64_t xs, ZLG_REAL *y, int64_t ys,
+                                 const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels) {
+  static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
+  const int64_t lanes = (int64_t)nv * ZLG_V;
+  for (int k = 0; k < g->steps; k++) {
+    const struct zlg_group_step *gs = &g->step[k];
+    const bool last = k == g->steps - 1;
+    ZLG_REAL *to = last ? y : panels[0] == x ? panels[1] : panels[0];
+    const struct ZLG_C(zlg_step) step = {.lead = gs->lead,
+                                         .p = gs->p,
+                                         .q = gs->q,
+                                         .trail = gs->trail * inner,
+                                         .factor = factors[gs->factor],
+                                         .x = x,
+                                         .xs = xs,
+                                         .y = to,
+                                         .ys = last ? ys : lanes,
+                                         .end = last ? end : &plain};
+    ZLG_C(zlg_contract)(&step, nv);
+    x = to, xs = lanes;
+  }
+}
+
+/* Lanes along the trailing elements, `count` of them side by side. */
+static void ZLG_C(zlg_pass_trail)(const struct zlg_group *g, const ZLG_REAL *const *factors, const int64_t *counts,
+                                  int64_t count, const struct ZLG_C(zlg_place) * x, const struct ZLG_C(zlg_place) * y,
+                                  const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels, bool far) {
+  const int most = g->vectors;
+  const int blocks = (int)((g->step[0].q + ZLG_C(zlg_most)[most - 1] - 1) / ZLG_C(zlg_most)[most - 1]);
+  const bool copied = blocks > 1 && g->step[0].p > 8;
+  for (int64_t a = 0; a < counts[0]; a++)
+    for (int64_t b = 0; b < counts[1]; b++)
+      for (int64_t c = 0; c < counts[2]; c++) {
+        const ZLG_REAL *from = x->data + a * x->step[0] + b * x->step[1] + c * x->step[2];
+        ZLG_REAL *to = y->data + a * y->step[0] + b * y->step[1] + c * y->step[2];
+        for (int64_t t = 0; t < count;) {
+          const int64_t rest = count - t;
+          const int nv = rest >= (int64_t)most * ZLG_V ? most : (int)((rest + ZLG_V - 1) / ZLG_V);
+          const int64_t lanes = (int64_t)nv * ZLG_V;
+          const bool part = rest < lanes;
+          const ZLG_REAL *in = from + t;
+          if (far && rest > lanes) {
+            for (int64_t s = 0; s < g->in; s++)
+              for (int v = 0; v < nv; v++) __builtin_prefetch(from + t + lanes + s * x->element + v * ZLG_V);
+            for (int64_t s = 0; s < g->out; s++)
+              for (int v = 0; v < nv; v++) __builtin_prefetch(to + t + lanes + s * y->element + v * ZLG_V, 1);
+          }
+          int64_t xs = x->element;
+          if (part || copied) {
+            ZLG_REAL *panel = panels[0];
+            const int whole = part ? nv - 1 : nv, tail = (int)(rest - (int64_t)whole * ZLG_V);
+            for (int64_t s = 0; s < g->in; s++) {
+              for (int v = 0; v < whole; v++)
+                *(ZLG_VEC *)(panel + s * lanes + v * ZLG_V) =
+                    *(const ZLG_C(zlg_loose) *)(from + t + s * x->element + v * ZLG_V);
+              if (part)
+                *(ZLG_VEC *)(panel + s * lanes + whole * ZLG_V) =
+                    ZLG_C(zlg_load_part)(from + t + s * x->element + whole * ZLG_V, tail);
+            }
+            in = panel, xs = lanes;
+          }
+          if (!part) {
+            ZLG_C(zlg_run_group)(g, factors, nv, 1, in, xs, to + t, y->element, end, panels);
+          } else {
+            static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
+            ZLG_C(zlg_run_group)(g, factors, nv, 1, in, xs, panels[2], lanes, &plain, panels);
+            for (int64_t s = 0; s < g->out; s++) {
+              ZLG_REAL *line = to + t + s * y->element;
+              const ZLG_REAL *sum = panels[2] + s * lanes;
+              for (int v = 0; v < nv - 1; v++)
+                ZLG_C(zlg_put)(line + v * ZLG_V, *(const ZLG_VEC *)(sum + v * ZLG_V), end);
+              const int tail = (int)(rest - (int64_t)(nv - 1) * ZLG_V);
+              ZLG_VEC was = end->mode == ZLG_ADD ? ZLG_C(zlg_load_part)(line + (nv - 1) * ZLG_V, tail) : (ZLG_VEC){0};
+              ZLG_C(zlg_put)((ZLG_REAL *)&was, *(const ZLG_VEC *)(sum + (nv - 1) * ZLG_V), end);
+              ZLG_C(zlg_store_part)(line + (nv - 1) * ZLG_V, was, tail);
+            }
+          }
+          t += part ? rest : lanes;
+        }
+      }
+}
+
+/* Lanes along counts[0] x counts[1] lines, each of in * inner elements side by side. */
+static void ZLG_C(zlg_pass_lead)(const struct zlg_group *g, const ZLG_REAL *const *factors, const int64_t *counts,
+                                 int64_t inner, const struct ZLG_C(zlg_place) * x, const struct ZLG_C(zlg_place) * y,
+                                 const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels) {
+  static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
+  const int64_t lines = counts[0] * counts[1];
+  int most = g->vectors;
+  while (most > 1 && g->widest * inner * most * ZLG_VECTOR_BYTES > ZLG_PANEL_BYTES) most--;
+  int64_t a = 0, b = 0;
+  for (int64_t at = 0; at < lines;) {
+    ZLG_REAL *from[4 * ZLG_V], *to[4 * ZLG_V];
+    const int64_t rest = lines - at;
+    const int nv = rest >= (int64_t)most * ZLG_V ? most : (int)((rest + ZLG_V - 1) / ZLG_V);
+    const int lanes = nv * ZLG_V, used = rest < lanes ? (int)rest : lanes;
+    for (int i = 0; i < used; i++) {
+      from[i] = x->data + a * x->step[0] + b * x->step[1];
+      to[i] = y->data + a * y->step[0] + b * y->step[1];
+      if (++b == counts[1]) b = 0, a++;
+    }
+    for (int i = used; i < lanes; i++) from[i] = from[0], to[i] = to[0];
+    for (int v = 0; v < nv; v++) ZLG_C(zlg_transpose_in)(from + v * ZLG_V, g->in * inner, panels[0] + v * ZLG_V, lanes);
+    ZLG_C(zlg_run_group)(g, factors, nv, inner, panels[0], lanes, panels[2], lanes, &plain, panels);
+    for (int v = 0; v < nv; v++) {
+      const int here = used - v * ZLG_V < ZLG_V ? used - v * ZLG_V : ZLG_V;
+      if (here > 0) ZLG_C(zlg_transpose_out)(panels[2] + v * ZLG_V, lanes, g->out * inner, to + v * ZLG_V, here, end);
+    }
+    at += used;
+  }
+}
+
+/* Copies n x vectors elements between two orders: element (k, v) at k xk + v xv of x and k yk + v yv of y, one of the
+ * two strides 1. */
+static void ZLG_C(zlg_convert)(int64_t n, int64_t vectors, const ZLG_REAL *x, int64_t xk, int64_t xv, ZLG_REAL *y,
+                               int64_t yk, int64_t yv, const struct ZLG_C(zlg_end) * end) {
+  if ((xk == 1) == (yk == 1)) {
+    const int64_t count = xk == 1 ? n : vectors, lines = xk == 1 ? vectors : n;
+    for (int64_t l = 0; l < lines; l++) {
+      const ZLG_REAL *from = x + l * (xk == 1 ? xv : xk);
+      ZLG_REAL *to = y + l * (xk == 1 ? yv : yk);
+      int64_t t = 0;
+      for (; t + ZLG_V <= count; t += ZLG_V) ZLG_C(zlg_put)(to + t, *(const ZLG_C(zlg_loose) *)(from + t), end);
+      if (t == count) continue;
+      const int tail = (int)(count - t);
+      ZLG_VEC was = end->mode == ZLG_ADD ? ZLG_C(zlg_load_part)(to + t, tail) : (ZLG_VEC){0};
+      ZLG_C(zlg_put)((ZLG_REAL *)&was, ZLG_C(zlg_load_part)(from + t, tail), end);
+      ZLG_C(zlg_store_part)(to + t, was, tail);
+    }
+    return;
+  }
+  const int64_t rows = xk == 1 ? vectors : n, columns = xk == 1 ? n : vectors; /* lines of x, and their length */
+  const int64_t xl = xk == 1 ? xv : xk, yl = xk == 1 ? yk : yv;
+  for (int64_t i = 0; i < rows; i += ZLG_V)
+    for (int64_t j = 0; j < columns; j += ZLG_V) {
+      ZLG_VEC r[ZLG_V];
+      const int di = rows - i < ZLG_V ? (int)(rows - i) : ZLG_V, dj = columns - j < ZLG_V ? (int)(columns - j) : ZLG_V;
+      for (int e = 0; e < ZLG_V; e++)
+        r[e] = e >= di       ? (ZLG_VEC){0}
+               : dj == ZLG_V ? *(const ZLG_C(zlg_loose) *)(x + (i + e) * xl + j)
+                             : ZLG_C(zlg_load_part)(x + (i + e) * xl + j, dj);
+      ZLG_C(zlg_transpose)(r);
+      for (int e = 0; e < dj; e++) {
+        ZLG_REAL *to = y + (j + e) * yl + i;
+        if (di == ZLG_V) {
+          ZLG_C(zlg_put)(to, r[e], end);
+        } else {
+          ZLG_VEC was = end->mode == ZLG_ADD ? ZLG_C(zlg_load_part)(to, di) : (ZLG_VEC){0};
+          ZLG_C(zlg_put)((ZLG_REAL *)&was, r[e], end);
+          ZLG_C(zlg_store_part)(to, was, di);
+        }
+      }
+    }
+}
+
+/* One group: outer tensors (lead, in, trail) with `inner` lanes behind each element. xo, yo: from tensor to tensor; xe,
+ * ye: from element to element. */
+static void ZLG_C(zlg_pass)(const struct zlg_group *g, const ZLG_REAL *const *factors, int64_t outer, int64_t inner,
+                            const ZLG_REAL *x, int64_t xo, int64_t xe, int64_t pad, ZLG_REAL *y, int64_t yo, int64_t ye,
+                            const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels, bool far) {
+  const int64_t trail = g->trail * inner, lines = outer * g->lead;
+  const bool together = xe == inner && ye == inner; /* trailing elements lie side by side */
+  const bool split = !together && g->trail > 1;
+  const struct ZLG_C(zlg_place) from = {(ZLG_REAL *)(uintptr_t)x, {xo, g->in * g->trail * xe, xe}, g->trail * xe + pad};
+  const struct ZLG_C(zlg_place) into = {y, {yo, g->out * g->trail * ye, ye}, g->trail * ye};
+  const double by_trail = (double)trail / (double)((trail + ZLG_V - 1) / ZLG_V * ZLG_V);
+  const double by_lead = 0.7 * (double)lines / (double)((lines + ZLG_V - 1) / ZLG_V * ZLG_V);
+  if (together && pad == 0 && by_lead > by_trail && g->widest * trail * ZLG_VECTOR_BYTES <= 2 * ZLG_PANEL_BYTES) {
+    const int64_t counts[2] = {outer, g->lead};
+    ZLG_C(zlg_pass_lead)(g, factors, counts, trail, &from, &into, end, panels);
+  } else {
+    const int64_t counts[3] = {outer, g->lead, split ? g->trail : 1};
+    ZLG_C(zlg_pass_trail)(g, factors, counts, split ? inner : trail, &from, &into, end, panels, far);
+  }
+}
+
+/* ---- chains ---- */
+
+/* The groups behind the prefix, over `outer` tensors. */
+static void ZLG_C(zlg_chain)(const struct zlg_chain *c, const ZLG_REAL *const *factors, int64_t outer, int64_t inner,
+                             const ZLG_REAL *x, int64_t xo, int64_t xe, ZLG_REAL *y, int64_t yo, int64_t ye,
+                             const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *tensors, ZLG_REAL *const *panels) {
+  static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
+  for (int i = 0; i < c->groups; i++) {
+    const struct zlg_group *g = &c->group[i];
+    const bool first = i == 0, last = i == c->groups - 1;
+    ZLG_REAL *to = last ? y : tensors[i & 1];
+    ZLG_C(zlg_pass)
+    (g, factors, outer, inner, x, first ? xo : g->lead * g->in * g->trail * inner, first ? xe : inner, 0, to,
+     last ? yo : g->lead * g->out * g->trail * inner, last ? ye : inner, last ? end : &plain, panels, first || last);
+    x = to;
+  }
+}
+
+/* All factors over `vectors` vectors; rows: a vector's elements lie side by side, and vectors xs and ys apart; else all
+ * vectors' elements k do, and elements xs and ys apart. tensors: 0 and 1 for the chain, 2 between it and the prefix. */
+static void ZLG_C(zlg_whole)(const struct zlg_chain *c, const ZLG_REAL *const *factors, int64_t vectors, bool rows,
+                             const ZLG_REAL *x, int64_t xs, ZLG_REAL *y, int64_t ys, const struct ZLG_C(zlg_end) * end,
+                             ZLG_REAL *const *tensors, ZLG_REAL *const *panels) {
+  static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
+  const int64_t inner = rows ? 1 : vectors, outer = rows ? vectors : 1, xe = rows ? 1 : xs, ye = rows ? 1 : ys;
+  if (!c->split) {
+    ZLG_C(zlg_chain)(c, factors, outer, inner, x, xs, xe, y, ys, ye, end, tensors, panels);
+    return;
+  }
+  for (int64_t o = 0; o < outer; o++) {
+    for (int64_t a = 0; a < c->prefix.in; a++)
+      ZLG_C(zlg_chain)
+      (c, factors, 1, inner, x + o * xs + a * c->piece_in * xe, 0, xe,
+       tensors[2] + a * (c->piece_out * inner + ZLG_PIECE_PAD(ZLG_REAL)), 0, inner, &plain, tensors, panels);
+    ZLG_C(zlg_pass)
+    (&c->prefix, factors, 1, inner, tensors[2], 0, inner, ZLG_PIECE_PAD(ZLG_REAL), y + o * ys, 0, ye, end, panels,
+     true);
+  }
+}
+
+#undef ZLG_EACH_LINE
+#undef ZLG_VEC
+#undef ZLG_REAL
+#undef ZLG_V
+#undef ZLG_C
+#undef ZLG_MOST_1
+#undef ZLG_MOST_2
+#undef ZLG_MOST_3
+#undef ZLG_MOST_4
+#undef ZLG_BITS
