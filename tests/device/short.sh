@@ -14,7 +14,7 @@ fail() {
 ZLG_DEVICE_LIBRARIES=$ZLG_BUILDDIR/tests/cuda/cards LD_LIBRARY_PATH='' ZLG_DEVICE_SECONDS=480 \
   zellige-device/run --short report > said 2>&1 || fail "run ended with status $?"
 cat said
-for step in 'StarPU starts on the card' 'What the library sees' 'Tests: codelet-accumulate' 'Tests: operator-kernel' Calibration; do
+for step in 'StarPU starts on the card' 'What the library sees' 'Tests: codelet-accumulate' 'Tests: codelet-kron_factor' 'Tests: operator-kernel' Calibration; do
   grep -q "^## $step: passed" report/report.md || fail "the report has no \"$step: passed\""
 done
 grep -q '1 cases, [1-9][0-9]* assertions, 0 failures' report/report.md || fail 'no test ran'
