@@ -23,6 +23,22 @@ extern "C" {
 ZLG_API int zlg_kron(zlg_context *context, zlg_operator **op, int64_t count, zlg_matrix *const *factors,
                      const zlg_op *ops);
 
+/* Strided batches: for b = 0 … batch - 1, Y_b = alpha op(A_b) X_b + beta Y_b (or X_b op(A_b)), all in memory. A, X and
+ * Y are those of b = 0; the elements of X_b, Y_b and of factor i of A_b begin b x_stride, b y_stride and b
+ * factor_strides[i] elements behind them. A stride of 0 shares; factor_strides = NULL shares all factors; Y is not
+ * shared. The caller answers for the memory behind A's factors, X and Y being there. Where factors are shared and the
+ * vectors of all entries lie as those of one larger matrix they are done as that, else one entry after the other; a
+ * failure leaves the entries behind it as they were. Errors, before anything is written: those of zlg_apply();
+ * ZLG_EINVAL (a negative stride or batch, A no zlg_kron()), ZLG_ENOTSUP (an operand in a file), ZLG_EOVERLAP (two
+ * entries of Y overlap, or the stretch from the first to the last of Y with that of X or of a factor), ZLG_EOVERFLOW.
+ */
+ZLG_API int zlg_kron_apply_batched(zlg_operator *A, zlg_op op, int64_t batch, const int64_t *factor_strides,
+                                   double alpha, zlg_matrix *X, int64_t x_stride, double beta, zlg_matrix *Y,
+                                   int64_t y_stride);
+ZLG_API int zlg_kron_apply_right_batched(zlg_operator *A, zlg_op op, int64_t batch, const int64_t *factor_strides,
+                                         double alpha, zlg_matrix *X, int64_t x_stride, double beta, zlg_matrix *Y,
+                                         int64_t y_stride);
+
 /* ---- algebra ----------------------------------------------------------------------------------------------------
  *
  * Of A = F_1 x … x F_n (zlg_kron(); F_i stands for op_i(F_i)), n_i x n_i where square, N = n_1 … n_n, factor by factor:

@@ -6,7 +6,6 @@
 
 #include "src/core/error.h"
 #include "src/core/memory.h"
-#include "src/plan/plan.h"
 #include "zellige/kron.h"
 
 /* ---- making ----------------------------------------------------------------------------------------------------- */
@@ -77,7 +76,7 @@ static void give_back_operator(void *op) {
   zlg_operator_release(op);
 }
 
-static struct zlg_chain chain_of(zlg_operator *A, zlg_op op) {
+struct zlg_chain zlg_kron_chain(zlg_operator *A, zlg_op op) {
   const struct zlg_kron *kron = A->self;
   return (struct zlg_chain){.context = A->context,
                             .type = A->type,
@@ -91,7 +90,7 @@ static struct zlg_chain chain_of(zlg_operator *A, zlg_op op) {
 
 static int apply_kron(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
                       bool threaded, zlg_request **request) {
-  struct zlg_chain chain = chain_of(A, op);
+  struct zlg_chain chain = zlg_kron_chain(A, op);
   chain.x = X, chain.y = Y, chain.alpha = alpha, chain.beta = beta;
   zlg_operator_retain(A);
   return zlg_chain_start(&chain, threaded, request);
@@ -99,13 +98,13 @@ static int apply_kron(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, d
 
 static bool direct_kron(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
                         int *status) {
-  struct zlg_chain chain = chain_of(A, op);
+  struct zlg_chain chain = zlg_kron_chain(A, op);
   chain.x = X, chain.y = Y, chain.alpha = alpha, chain.beta = beta;
   return zlg_chain_direct(&chain, status);
 }
 
 static int cost_kron(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost) {
-  const struct zlg_chain chain = chain_of(A, op);
+  const struct zlg_chain chain = zlg_kron_chain(A, op);
   return zlg_chain_cost(&chain, columns, cost);
 }
 

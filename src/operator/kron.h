@@ -3,6 +3,7 @@
 #define ZLG_OPERATOR_KRON_H
 
 #include "src/operator/operator.h"
+#include "src/plan/plan.h"
 
 struct zlg_kron {
   int64_t count;
@@ -25,5 +26,8 @@ static inline int64_t zlg_kron_rows(const struct zlg_kron *kron, int64_t i) {
 static inline int64_t zlg_kron_columns(const struct zlg_kron *kron, int64_t i) {
   return kron->ops[i] == ZLG_NOTRANS ? kron->factors[i]->columns : kron->factors[i]->rows;
 }
+
+/* op(A) as the plan takes it; X, Y and the scalars are still to come. Its give_back() releases A. */
+struct zlg_chain zlg_kron_chain(zlg_operator *A, zlg_op op);
 
 #endif

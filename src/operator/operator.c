@@ -43,9 +43,6 @@ static int check_op(const zlg_operator *A, zlg_op op) {
   return zlg_fail(A->context, ZLG_EINVAL, "op = %d, expected ZLG_NOTRANS or ZLG_TRANS", (int)op);
 }
 
-/* Which way a product goes: op(A) X or X op(A). */
-enum side { LEFT, RIGHT };
-
 static int check_common(const zlg_operator *A, const zlg_matrix *X, const zlg_matrix *Y) {
   zlg_context *context = A->context;
   if (X->context != context || Y->context != context)
@@ -59,17 +56,18 @@ static int check_common(const zlg_operator *A, const zlg_matrix *X, const zlg_ma
 }
 
 /* The inner extent of X must be op(A)'s, and Y have the outer ones of both. */
-static int check_shapes(const zlg_operator *A, enum side side, zlg_op op, const zlg_matrix *X, const zlg_matrix *Y) {
+static int check_shapes(const zlg_operator *A, enum zlg_side side, zlg_op op, const zlg_matrix *X,
+                        const zlg_matrix *Y) {
   const int64_t rows = op == ZLG_NOTRANS ? A->rows : A->columns, columns = op == ZLG_NOTRANS ? A->columns : A->rows;
   const char *name = op == ZLG_NOTRANS ? "A" : "the transpose of A";
-  const int64_t inner = side == LEFT ? columns : rows, has = side == LEFT ? X->rows : X->columns;
+  const int64_t inner = side == ZLG_LEFT ? columns : rows, has = side == ZLG_LEFT ? X->rows : X->columns;
   if (has != inner)
     return zlg_fail(A->context, ZLG_ESHAPE, "X is %lld x %lld and %s is %lld x %lld: X needs %lld %s",
                     (long long)X->rows, (long long)X->columns, name, (long long)rows, (long long)columns,
-                    (long long)inner, side == LEFT ? "rows" : "columns");
-  const int64_t y_rows = side == LEFT ? rows : X->rows, y_columns = side == LEFT ? X->columns : columns;
+                    (long long)inner, side == ZLG_LEFT ? "rows" : "columns");
+  const int64_t y_rows = side == ZLG_LEFT ? rows : X->rows, y_columns = side == ZLG_LEFT ? X->columns : columns;
   if (Y->rows == y_rows && Y->columns == y_columns) return ZLG_OK;
-  if (side == LEFT)
+  if (side == ZLG_LEFT)
     return zlg_fail(A->context, ZLG_ESHAPE,
                     "Y is %lld x %lld; %s (%lld x %lld) times X (%lld x %lld) needs %lld x %lld", (long long)Y->rows,
                     (long long)Y->columns, name, (long long)rows, (long long)columns, (long long)X->rows,
@@ -79,8 +77,8 @@ static int check_shapes(const zlg_operator *A, enum side side, zlg_op op, const 
                   (long long)rows, (long long)columns, (long long)y_rows, (long long)y_columns);
 }
 
-static int check_apply(const zlg_operator *A, enum side side, zlg_op op, double alpha, const zlg_matrix *X, double beta,
-                       const zlg_matrix *Y) {
+int zlg_operator_check(const zlg_operator *A, enum zlg_side side, zlg_op op, double alpha, const zlg_matrix *X,
+                       double beta, const zlg_matrix *Y) {
   if (!A) return zlg_fail(NULL, ZLG_EINVAL, "A is NULL, expected an operator");
   if (!X || !Y) return zlg_fail(A->context, ZLG_EINVAL, "%s is NULL, expected a matrix", X ? "Y" : "X");
   if (A->context->pid != getpid())
@@ -114,15 +112,15 @@ static int start_right(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, 
 }
 
 /* Starts what was validated. */
-static int start(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
-                 bool threaded, zlg_request **request) {
-  if (side == RIGHT) return start_right(A, op, alpha, X, beta, Y, threaded, request);
+static int start(zlg_operator *A, enum zlg_side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
+                 zlg_matrix *Y, bool threaded, zlg_request **request) {
+  if (side == ZLG_RIGHT) return start_right(A, op, alpha, X, beta, Y, threaded, request);
   return A->kind->apply(A, op, alpha, X, beta, Y, threaded, request);
 }
 
-/* A transposed view for the length of a call, without an object of its own. */
-static zlg_matrix transposed(const zlg_matrix *matrix) {
-  return (zlg_matrix){.context = matrix->context,
+zlg_matrix zlg_matrix_transposed(const zlg_matrix *matrix) {
+  return (zlg_matrix){.references = 1,
+                      .context = matrix->context,
                       .type = matrix->type,
                       .rows = matrix->columns,
                       .columns = matrix->rows,
@@ -132,24 +130,25 @@ static zlg_matrix transposed(const zlg_matrix *matrix) {
 }
 
 /* Short products need no request; but who wants to hear of progress gets one. */
-static bool do_at_once(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
+static bool do_at_once(zlg_operator *A, enum zlg_side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
                        zlg_matrix *Y, int *status) {
   if (!A->kind->direct || A->context->options.progress) return false;
-  if (side == LEFT) return A->kind->direct(A, op, alpha, X, beta, Y, status);
-  zlg_matrix x = transposed(X), y = transposed(Y);
+  if (side == ZLG_LEFT) return A->kind->direct(A, op, alpha, X, beta, Y, status);
+  zlg_matrix x = zlg_matrix_transposed(X), y = zlg_matrix_transposed(Y);
   return A->kind->direct(A, op == ZLG_TRANS ? ZLG_NOTRANS : ZLG_TRANS, alpha, &x, beta, &y, status);
 }
 
-static int start_async(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
+static int start_async(zlg_operator *A, enum zlg_side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
                        zlg_matrix *Y, zlg_request **request) {
   if (!request) return zlg_fail(A ? A->context : NULL, ZLG_EINVAL, "request is NULL, expected where to put it");
   *request = NULL;
-  int status = check_apply(A, side, op, alpha, X, beta, Y);
+  int status = zlg_operator_check(A, side, op, alpha, X, beta, Y);
   return status == ZLG_OK ? start(A, side, op, alpha, X, beta, Y, true, request) : status;
 }
 
-static int apply(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
-  int status = check_apply(A, side, op, alpha, X, beta, Y);
+static int apply(zlg_operator *A, enum zlg_side side, zlg_op op, double alpha, zlg_matrix *X, double beta,
+                 zlg_matrix *Y) {
+  int status = zlg_operator_check(A, side, op, alpha, X, beta, Y);
   if (status != ZLG_OK || do_at_once(A, side, op, alpha, X, beta, Y, &status)) return status;
   zlg_request *request = NULL;
   status = start(A, side, op, alpha, X, beta, Y, false, &request);
@@ -160,20 +159,20 @@ static int apply(zlg_operator *A, enum side side, zlg_op op, double alpha, zlg_m
 
 int zlg_apply_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
                     zlg_request **request) {
-  return start_async(A, LEFT, op, alpha, X, beta, Y, request);
+  return start_async(A, ZLG_LEFT, op, alpha, X, beta, Y, request);
 }
 
 int zlg_apply_right_async(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y,
                           zlg_request **request) {
-  return start_async(A, RIGHT, op, alpha, X, beta, Y, request);
+  return start_async(A, ZLG_RIGHT, op, alpha, X, beta, Y, request);
 }
 
 int zlg_apply(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
-  return apply(A, LEFT, op, alpha, X, beta, Y);
+  return apply(A, ZLG_LEFT, op, alpha, X, beta, Y);
 }
 
 int zlg_apply_right(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, double beta, zlg_matrix *Y) {
-  return apply(A, RIGHT, op, alpha, X, beta, Y);
+  return apply(A, ZLG_RIGHT, op, alpha, X, beta, Y);
 }
 
 int zlg_operator_cost(zlg_operator *A, zlg_op op, int64_t columns, zlg_cost *cost) {

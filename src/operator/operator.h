@@ -33,6 +33,14 @@ struct zlg_operator {
   void *self; /* the kind's own state, immutable */
 };
 
+/* Which way a product goes: op(A) X or X op(A). */
+enum zlg_side { ZLG_LEFT, ZLG_RIGHT };
+/* What is wrong with a product before it starts; names the caller's X and Y. */
+int zlg_operator_check(const zlg_operator *A, enum zlg_side side, zlg_op op, double alpha, const zlg_matrix *X,
+                       double beta, const zlg_matrix *Y);
+/* A transposed view of memory for the length of a call, without an object of its own. */
+zlg_matrix zlg_matrix_transposed(const zlg_matrix *matrix);
+
 zlg_operator *zlg_operator_new(zlg_context *context, const struct zlg_operator_kind *kind, zlg_type type, int64_t rows,
                                int64_t columns, void *self);
 

@@ -268,7 +268,13 @@ static int prepare(struct run *run, bool scaling) {
   for (int i = 0; i < 2 * run->shape.stages && !scaling && status == ZLG_OK; i++) {
     const struct zlg_chain_stage *stage = &run->shape.stage[i / 2];
     struct zlg_kron_factor_args args = stage->args;
+    const bool grid = run->shape.stages == 2, rows = grid && !stage->leading && run->shape.together == 1;
+    const struct side x = {.matrix = run->chain.x}, y = {.matrix = run->chain.y};
+    args.x_order = rows ? ZLG_ROW_MAJOR : grid ? ZLG_COLUMN_MAJOR : block_order(&x);
+    args.y_order = rows ? ZLG_ROW_MAJOR : grid ? ZLG_COLUMN_MAJOR : block_order(&y);
+    args.beta = i / 2 == run->shape.stages - 1 ? run->chain.beta : 0;
     args.vectors = i % 2 == 0 ? stage->block : stage->lines % stage->block;
+    if (grid && !stage->leading && !rows && args.vectors > 0) args.vectors = run->shape.together;
     if (args.vectors > 0 && zlg_codelet_kron_factor.prepare)
       status = zlg_codelet_kron_factor.prepare(&args, message, sizeof message);
   }

@@ -572,6 +572,59 @@ static void kernel_from_the_right(void) {
   zlg_context_release(context);
 }
 
+/* Batches against one product each: factors shared, of their own, and one of each; vectors that join and that do not.
+ */
+static void batch(bool right, zlg_order order, int64_t gap, const int64_t *strides, int64_t vectors) {
+  enum { BATCH = 5, IN = 6, OUT = 6 };
+  double f[BATCH * 6 + 6], g[BATCH * 6 + 6], x[BATCH * 60], y[BATCH * 60], want[BATCH * 60];
+  for (int i = 0; i < BATCH * 6 + 6; i++) f[i] = i % 7 - 3, g[i] = i % 5 - 2;
+  for (int i = 0; i < BATCH * 60; i++) x[i] = i % 11 - 5, y[i] = want[i] = i % 3;
+  const int64_t rows = right ? vectors : IN, columns = right ? IN : vectors;
+  const int64_t ld = order == ZLG_ROW_MAJOR ? columns : rows, stride = rows * columns + gap;
+  for (int b = -1; b < BATCH; b++) { /* -1: all at once, into y */
+    const int64_t at = b < 0 ? 0 : b, moved[] = {strides ? strides[0] * at : 0, strides ? strides[1] * at : 0};
+    zlg_matrix *F[2], *X, *Y;
+    zlg_operator *A;
+    ZLG_CHECK_OK(zlg_matrix_wrap(context, &F[0], ZLG_F64, 2, 3, ZLG_ROW_MAJOR, 3, f + moved[0]), context);
+    ZLG_CHECK_OK(zlg_matrix_wrap(context, &F[1], ZLG_F64, 3, 2, ZLG_ROW_MAJOR, 2, g + moved[1]), context);
+    ZLG_CHECK_OK(zlg_matrix_wrap(context, &X, ZLG_F64, rows, columns, order, ld, x + at * stride), context);
+    ZLG_CHECK_OK(zlg_matrix_wrap(context, &Y, ZLG_F64, rows, columns, order, ld, (b < 0 ? y : want) + at * stride),
+                 context);
+    ZLG_CHECK_OK(zlg_kron(context, &A, 2, F, NULL), context);
+    if (b < 0)
+      ZLG_CHECK_OK((right ? zlg_kron_apply_right_batched : zlg_kron_apply_batched)(A, ZLG_TRANS, BATCH, strides, 2, X,
+                                                                                   stride, -1, Y, stride),
+                   context);
+    else
+      ZLG_CHECK_OK((right ? zlg_apply_right : zlg_apply)(A, ZLG_TRANS, 2, X, -1, Y), context);
+    if (b < 0) {
+      ZLG_CHECK_STATUS(zlg_kron_apply_batched(A, ZLG_TRANS, -1, strides, 2, right ? F[0] : X, stride, -1, Y, stride),
+                       right ? ZLG_ESHAPE : ZLG_EINVAL, context);
+      if (!right)
+        ZLG_CHECK_STATUS(zlg_kron_apply_batched(A, ZLG_TRANS, 2, strides, 2, X, stride, -1, Y, 0), ZLG_EOVERLAP,
+                         context);
+    }
+    zlg_operator_release(A);
+    zlg_matrix *all[] = {F[0], F[1], X, Y};
+    for (int i = 0; i < 4; i++) zlg_matrix_release(all[i]);
+  }
+  CU_ASSERT_EQUAL(memcmp(y, want, sizeof want), 0);
+}
+
+static void all_batches(void) {
+  static const int64_t own[] = {6, 6}, one[] = {0, 6};
+  for (int which = 0; which < 24; which++)
+    batch(which & 1, orders[which >> 1 & 1], which >> 2 & 1 ? 4 : 0,
+          which / 8 == 0   ? NULL
+          : which / 8 == 1 ? own
+                           : one,
+          which & 3 ? 3 : 1);
+}
+static void batches(void) {
+  with_context(&at_once, all_batches);
+  with_context(&tasks, all_batches);
+}
+
 int main(int argc, char **argv) {
   static const struct zlg_test_case cases[] = {{"at once, every storage", at_once_every_storage},
                                                {"in tasks, every storage", tasks_every_storage},
@@ -587,6 +640,7 @@ int main(int argc, char **argv) {
                                                {"adjoint", adjoint_dot_test},
                                                {"memory limits", memory_limits},
                                                {"one operator, many threads", one_operator_many_threads},
+                                               {"batches", batches},
                                                {"refusals", refusals},
                                                {"transposed views", transposed_views},
                                                {"a kernel from the right", kernel_from_the_right},
