@@ -131,6 +131,8 @@ static int submit_block(struct run *run, struct slot *slot, int index, const str
   int status = open_tile(run, &slot->x, x, ZLG_TILE_READ, line, lines);
   if (status == ZLG_OK)
     status = open_tile(run, &slot->y, y, args.beta == 0 ? ZLG_TILE_WRITE : ZLG_TILE_UPDATE, line, lines);
+  /* What a device has made goes back at once, over all links side by side, not when its turn comes to be waited for. */
+  if (status == ZLG_OK) starpu_data_set_wt_mask(slot->y.handle, 1u << STARPU_MAIN_RAM);
   struct zlg_task *task = NULL;
   if (status == ZLG_OK && !(task = zlg_task_new(run->request, &zlg_codelet_kron_factor, &args, sizeof args)))
     status = ZLG_ENOMEM;

@@ -198,6 +198,34 @@ static void rates_move_the_work(void) {
   CHECK(slow.seconds > 3 * fast.seconds);
 }
 
+/* A Kronecker product on 1 to 8 cards: a task does some hundred operations a byte that it moves, so that the links are
+ * what takes long, each way by itself, and each vector is moved to one card once. The first tiles have nothing to hide
+ * behind, nor have the last: the more cards, the fewer tiles each has. */
+static void check_kron(int factors, int64_t size, int64_t vectors) {
+  double one = 0;
+  const double bytes = 4 * pow((double)size, factors) * (double)vectors;
+  for (int gpus = 1; gpus <= 8; gpus *= 2) {
+    zlg_platform machine = sim_machine("a100-nvlink");
+    const struct sim_product product = sim_kron(factors, size, vectors);
+    machine.gpus = gpus;
+    const struct sim_outcome o = simulate(&machine, &product);
+    CHECK(o.into_gpus >= bytes && o.into_gpus <= 1.01 * bytes);
+    CHECK(o.over_busiest >= o.compute && o.seconds >= o.over_busiest);
+    CHECK(o.seconds <= (1 + 0.07 * gpus) * o.over_busiest);
+    CHECK((double)o.gpu_bytes <= machine.gpu_memory_bytes);
+    if (gpus == 1) one = o.seconds;
+    CHECK(one / o.seconds >= 0.7 * gpus && one / o.seconds <= 1.01 * gpus);
+  }
+}
+
+static void factors_of_128_cubed_scale(void) {
+  check_kron(3, 128, 4096);
+}
+
+static void factors_of_64_to_the_fourth_scale(void) {
+  check_kron(4, 64, 1024);
+}
+
 /* binary64 takes longer by its own rates. */
 static void types_have_rates_of_their_own(void) {
   zlg_platform machine = sim_machine("a100-nvlink");
@@ -293,6 +321,8 @@ int main(int argc, char **argv) {
       {"the window does not grow", the_window_does_not_grow},
       {"the same again takes the same time", the_same_again_takes_the_same_time},
       {"rates move the work", rates_move_the_work},
+      {"factors of 128^3 scale", factors_of_128_cubed_scale},
+      {"factors of 64^4 scale", factors_of_64_to_the_fourth_scale},
       {"types have rates of their own", types_have_rates_of_their_own},
       {"calibrated models serve where asked for", calibrated_models_serve_where_asked_for},
       {"limits and mistakes are told", limits_and_mistakes_are_told},

@@ -37,7 +37,26 @@ struct sim_product sim_product(int64_t m, int64_t n) {
   return (struct sim_product){.m = m, .n = n, .d = 50, .type = ZLG_F32, .storage = ZLG_IN_MEMORY, .cpu_workers = -1};
 }
 
+struct sim_product sim_kron(int factors, int64_t size, int64_t vectors) {
+  return (struct sim_product){
+      .m = size, .n = vectors, .factors = factors, .type = ZLG_F32, .storage = ZLG_IN_MEMORY, .cpu_workers = 0};
+}
+
 /* ---- in the child ----------------------------------------------------------------------------------------------- */
+
+static int prepare_kron(struct job *job) {
+  const struct sim_product *p = job->product;
+  zlg_matrix *factors[8];
+  int64_t k = 1;
+  for (int i = 0; i < p->factors; i++) k *= p->m;
+  /* The factors are read before the first task; what is in them does not matter. */
+  void *zeros = calloc((size_t)(p->m * p->m), sizeof(double));
+  int status = zlg_matrix_wrap(job->context, &job->x1, p->type, p->m, p->m, ZLG_ROW_MAJOR, p->m, zeros);
+  if (!status) status = zlg_matrix_simulated(job->context, &job->b, p->type, k, p->n, ZLG_COLUMN_MAJOR, p->storage);
+  if (!status) status = zlg_matrix_simulated(job->context, &job->y, p->type, k, p->n, ZLG_COLUMN_MAJOR, p->storage);
+  for (int i = 0; i < p->factors; i++) factors[i] = job->x1;
+  return status ? status : zlg_kron(job->context, &job->A, p->factors, factors, NULL);
+}
 
 static int prepare(struct job *job) {
   const struct sim_product *p = job->product;
@@ -54,6 +73,7 @@ static int prepare(struct job *job) {
   options.memory_limit = p->memory_limit;
   const zlg_order rows = ZLG_ROW_MAJOR;
   int status = zlg_context_create(&job->context, &options);
+  if (p->factors) return status ? status : prepare_kron(job);
   if (!status) status = zlg_matrix_simulated(job->context, &job->x1, p->type, p->m, p->d, rows, ZLG_IN_MEMORY);
   if (!status) status = zlg_matrix_simulated(job->context, &job->x2, p->type, p->n, p->d, rows, p->storage);
   if (!status) status = zlg_matrix_simulated(job->context, &job->b, p->type, p->n, 1, rows, p->storage);

@@ -6,6 +6,7 @@
 
 struct sim_product {
   int64_t m, n, d;
+  int factors; /* not 0: n vectors through as many factors of m x m, instead of a Gaussian product */
   zlg_type type;
   zlg_storage storage;
   int cpu_workers;       /* -1: a core each, but one for each GPU */
@@ -36,6 +37,8 @@ struct sim_outcome {
 zlg_platform sim_machine(const char *name);
 /* A Gaussian product of dimension 50 in binary32, from memory, all workers. */
 struct sim_product sim_product(int64_t m, int64_t n);
+/* A Kronecker product in binary32 of `vectors` columns, cards alone. */
+struct sim_product sim_kron(int factors, int64_t size, int64_t vectors);
 /* Simulates. A child that dies of a signal or takes longer than five minutes is a status of -1000 with a message. */
 struct sim_outcome sim_run(const zlg_platform *platform, const struct sim_product *product);
 
