@@ -20,6 +20,25 @@
 
 /* Panels that stay in a core's first cache, two at a time. */
 #define ZLG_PANEL_BYTES 24576
+/* Blocks of accumulators that the registers hold: columns times vectors. zlg_block_most: columns, by vectors - 1. */
+/* clang-format off */
+#define ZLG_BLOCKS_HALF(X)                                                                                             \
+  X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(5, 1) X(6, 1) X(7, 1) X(8, 1) X(9, 1) X(10, 1) X(11, 1) X(12, 1)                   \
+  X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(1, 3) X(2, 3) X(3, 3) X(4, 3) X(1, 4) X(2, 4)
+#if ZLG_VECTOR_BYTES == 64
+#define ZLG_MOST_1 14
+static const int zlg_block_most[4] = {ZLG_MOST_1, 12, 8, 6};
+#define ZLG_BLOCKS(X)                                                                                                  \
+  ZLG_BLOCKS_HALF(X)                                                                                                   \
+  X(13, 1) X(14, 1) X(7, 2) X(8, 2) X(9, 2) X(10, 2) X(11, 2) X(12, 2) X(5, 3) X(6, 3) X(7, 3) X(8, 3)                 \
+  X(3, 4) X(4, 4) X(5, 4) X(6, 4)
+#else
+#define ZLG_MOST_1 12
+static const int zlg_block_most[4] = {ZLG_MOST_1, 6, 4, 2};
+#define ZLG_BLOCKS(X) ZLG_BLOCKS_HALF(X)
+#endif
+/* clang-format on */
+
 /* What happens to a sum on its way out: itself, alpha times it, beta times what was there added. */
 enum zlg_ending { ZLG_STORE, ZLG_SCALE, ZLG_ADD };
 
@@ -127,57 +146,27 @@ ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *
 }
 
 /* Columns j to j + qb of a step, everywhere in the panel. */
-#define SWEEP(qb, nv)                                                                                                  \
+typedef void ZLG_C(zlg_sweep)(const struct ZLG_C(zlg_step) *, int64_t);
+#define ZLG_SWEEP(qb, nv)                                                                                              \
   static __attribute__((noinline)) void ZLG_C(zlg_sweep_##qb##_##nv)(const struct ZLG_C(zlg_step) * s, int64_t j) {    \
     const struct ZLG_C(zlg_step) c = *s;                                                                               \
+    const int64_t xs = c.trail * c.xs, ys = c.trail * c.ys;                                                            \
     for (int64_t l = 0; l < c.lead; l++)                                                                               \
-      for (int64_t t = 0; t < c.trail; t++)                                                                            \
-        ZLG_C(zlg_block)                                                                                               \
-        (c.x + (l * c.p * c.trail + t) * c.xs, c.trail * c.xs, c.factor + j, c.q, c.p,                                 \
-         c.y + ((l * c.q + j) * c.trail + t) * c.ys, c.trail * c.ys, c.end, qb, nv);                                   \
+      for (int64_t t = 0; t < c.trail; t++) {                                                                          \
+        const ZLG_REAL *x = c.x + l * c.p * xs + t * c.xs;                                                             \
+        ZLG_REAL *y = c.y + (l * c.q + j) * ys + t * c.ys;                                                             \
+        ZLG_C(zlg_block)(x, xs, c.factor + j, c.q, c.p, y, ys, c.end, qb, nv);                                         \
+      }                                                                                                                \
   }
-#if ZLG_VECTOR_BYTES == 64
-#define ZLG_MOST_1 14
-#define ZLG_MOST_2 12
-#define ZLG_MOST_3 8
-#define ZLG_MOST_4 6
-#else
-#define ZLG_MOST_1 12
-#define ZLG_MOST_2 6
-#define ZLG_MOST_3 4
-#define ZLG_MOST_4 2
-#endif
-SWEEP(1, 1)
-SWEEP(2, 1) SWEEP(3, 1) SWEEP(4, 1) SWEEP(5, 1) SWEEP(6, 1) SWEEP(7, 1) SWEEP(8, 1) SWEEP(9, 1) SWEEP(10, 1)
-    SWEEP(11, 1) SWEEP(12, 1) SWEEP(1, 2) SWEEP(2, 2) SWEEP(3, 2) SWEEP(4, 2) SWEEP(5, 2) SWEEP(6, 2) SWEEP(1, 3)
-        SWEEP(2, 3) SWEEP(3, 3) SWEEP(4, 3) SWEEP(1, 4) SWEEP(2, 4)
-#if ZLG_VECTOR_BYTES == 64
-            SWEEP(13, 1) SWEEP(14, 1) SWEEP(7, 2) SWEEP(8, 2) SWEEP(9, 2) SWEEP(10, 2) SWEEP(11, 2) SWEEP(12, 2)
-                SWEEP(5, 3) SWEEP(6, 3) SWEEP(7, 3) SWEEP(8, 3) SWEEP(3, 4) SWEEP(4, 4) SWEEP(5, 4) SWEEP(6, 4)
-#endif
-#undef SWEEP
-                    typedef void ZLG_C(zlg_sweep)(const struct ZLG_C(zlg_step) *, int64_t);
-#define S(qb, nv) ZLG_C(zlg_sweep_##qb##_##nv)
-static ZLG_C(zlg_sweep) *const ZLG_C(zlg_sweeps)[4][15] = {
-#if ZLG_VECTOR_BYTES == 64
-    {0, S(1, 1), S(2, 1), S(3, 1), S(4, 1), S(5, 1), S(6, 1), S(7, 1), S(8, 1), S(9, 1), S(10, 1), S(11, 1), S(12, 1),
-     S(13, 1), S(14, 1)},
-    {0, S(1, 2), S(2, 2), S(3, 2), S(4, 2), S(5, 2), S(6, 2), S(7, 2), S(8, 2), S(9, 2), S(10, 2), S(11, 2), S(12, 2)},
-    {0, S(1, 3), S(2, 3), S(3, 3), S(4, 3), S(5, 3), S(6, 3), S(7, 3), S(8, 3)},
-    {0, S(1, 4), S(2, 4), S(3, 4), S(4, 4), S(5, 4), S(6, 4)},
-#else
-    {0, S(1, 1), S(2, 1), S(3, 1), S(4, 1), S(5, 1), S(6, 1), S(7, 1), S(8, 1), S(9, 1), S(10, 1), S(11, 1), S(12, 1)},
-    {0, S(1, 2), S(2, 2), S(3, 2), S(4, 2), S(5, 2), S(6, 2)},
-    {0, S(1, 3), S(2, 3), S(3, 3), S(4, 3)},
-    {0, S(1, 4), S(2, 4)},
-#endif
-};
-#undef S
-static const int ZLG_C(zlg_most)[4] = {ZLG_MOST_1, ZLG_MOST_2, ZLG_MOST_3, ZLG_MOST_4};
+ZLG_BLOCKS(ZLG_SWEEP)
+#undef ZLG_SWEEP
+#define ZLG_SWEEP(qb, nv) [nv - 1][qb] = ZLG_C(zlg_sweep_##qb##_##nv),
+static ZLG_C(zlg_sweep) *const ZLG_C(zlg_sweeps)[4][ZLG_MOST_1 + 1] = {ZLG_BLOCKS(ZLG_SWEEP)};
+#undef ZLG_SWEEP
 
 /* The whole step, in blocks of columns as alike as can be. */
 static void ZLG_C(zlg_contract)(const struct ZLG_C(zlg_step) * s, int nv) {
-  const int64_t most = ZLG_C(zlg_most)[nv - 1], blocks = (s->q + most - 1) / most;
+  const int64_t most = zlg_block_most[nv - 1], blocks = (s->q + most - 1) / most;
   int64_t j = 0;
   for (int64_t b = 0; b < blocks; b++) {
     const int64_t next = s->q * (b + 1) / blocks;
@@ -421,7 +410,7 @@ static void ZLG_C(zlg_pass_trail)(const struct zlg_group *g, const ZLG_REAL *con
                                   int64_t count, const struct ZLG_C(zlg_place) * x, const struct ZLG_C(zlg_place) * y,
                                   const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels, bool far) {
   const int most = g->vectors;
-  const int blocks = (int)((g->step[0].q + ZLG_C(zlg_most)[most - 1] - 1) / ZLG_C(zlg_most)[most - 1]);
+  const int blocks = (int)((g->step[0].q + zlg_block_most[most - 1] - 1) / zlg_block_most[most - 1]);
   const bool copied = blocks > 1 && g->step[0].p > 8;
   for (int64_t a = 0; a < counts[0]; a++)
     for (int64_t b = 0; b < counts[1]; b++)
@@ -598,14 +587,16 @@ static void ZLG_C(zlg_whole)(const struct zlg_chain *c, const ZLG_REAL *const *f
     ZLG_C(zlg_chain)(c, factors, outer, inner, x, xs, xe, y, ys, ye, end, tensors, panels);
     return;
   }
+  const int64_t apart = c->piece_out * inner + ZLG_PIECE_PAD(ZLG_REAL);
   for (int64_t o = 0; o < outer; o++) {
-    for (int64_t a = 0; a < c->prefix.in; a++)
-      ZLG_C(zlg_chain)
-      (c, factors, 1, inner, x + o * xs + a * c->piece_in * xe, 0, xe,
-       tensors[2] + a * (c->piece_out * inner + ZLG_PIECE_PAD(ZLG_REAL)), 0, inner, &plain, tensors, panels);
+    for (int64_t a = 0; a < c->prefix.in; a++) {
+      const ZLG_REAL *piece = x + o * xs + a * c->piece_in * xe;
+      ZLG_REAL *to = tensors[2] + a * apart;
+      ZLG_C(zlg_chain)(c, factors, 1, inner, piece, 0, xe, to, 0, inner, &plain, tensors, panels);
+    }
+    ZLG_REAL *to = y + o * ys;
     ZLG_C(zlg_pass)
-    (&c->prefix, factors, 1, inner, tensors[2], 0, inner, ZLG_PIECE_PAD(ZLG_REAL), y + o * ys, 0, ye, end, panels,
-     true);
+    (&c->prefix, factors, 1, inner, tensors[2], 0, inner, ZLG_PIECE_PAD(ZLG_REAL), to, 0, ye, end, panels, true);
   }
 }
 
@@ -614,8 +605,4 @@ static void ZLG_C(zlg_whole)(const struct zlg_chain *c, const ZLG_REAL *const *f
 #undef ZLG_REAL
 #undef ZLG_V
 #undef ZLG_C
-#undef ZLG_MOST_1
-#undef ZLG_MOST_2
-#undef ZLG_MOST_3
-#undef ZLG_MOST_4
 #undef ZLG_BITS
