@@ -39,6 +39,23 @@ ZLG_API int zlg_kron_apply_right_batched(zlg_operator *A, zlg_op op, int64_t bat
                                          double alpha, zlg_matrix *X, int64_t x_stride, double beta, zlg_matrix *Y,
                                          int64_t y_stride);
 
+/* ---- gradients --------------------------------------------------------------------------------------------------
+ *
+ * Of a function of Y = alpha op(A) X, whose gradient with respect to Y is dY: dX = alpha op(A)^T dY + beta dX, where dX
+ * is not NULL, and for every factor with dF[i] not NULL, in the shape and type of the matrix that was given to
+ * zlg_kron(), whatever its op, dF_i = (the gradient with respect to F_i) + beta dF_i. dF has as many entries as there
+ * are factors. X, dY and dX are memory or files; beta = 0 never reads dX or dF. One call costs about three products:
+ * each task takes a block of columns of X and dY, computes what X is between the factors anew, and adds into an
+ * accumulator in binary64 (sums of at most 256 products are taken in A's type). The bits do not depend on the number of
+ * workers. Memory: per worker, a dozen or so vectors of all intermediate lengths, and accumulators of the factors'
+ * sizes: ZLG_ELIMIT where they pass the context's limit. Waits until done. Errors as of zlg_apply(), by name;
+ * ZLG_ENOTSUP where A is no zlg_kron(). */
+ZLG_API int zlg_kron_gradient(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, zlg_matrix *dY, double beta,
+                              zlg_matrix *dX, zlg_matrix *const *dF);
+/* The same for Y = alpha X op(A): dX = alpha dY op(A)^T + beta dX. */
+ZLG_API int zlg_kron_gradient_right(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, zlg_matrix *dY,
+                                    double beta, zlg_matrix *dX, zlg_matrix *const *dF);
+
 /* ---- algebra ----------------------------------------------------------------------------------------------------
  *
  * Of A = F_1 x … x F_n (zlg_kron(); F_i stands for op_i(F_i)), n_i x n_i where square, N = n_1 … n_n, factor by factor:

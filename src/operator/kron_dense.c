@@ -8,6 +8,7 @@
 #include "src/core/context.h"
 #include "src/core/error.h"
 #include "src/core/memory.h"
+#include "src/plan/plan.h"
 #include "zellige/kron.h"
 
 int zlg_digits_start(zlg_context *context, struct zlg_digits *digits, int64_t count) {
@@ -89,19 +90,8 @@ int zlg_kron_read(const zlg_operator *A, int64_t i, double **factor) {
 }
 
 int zlg_kron_write(const zlg_operator *A, int64_t i, double alpha, const double *values, double beta, zlg_matrix *dF) {
-  const int64_t elements = dF->rows * dF->columns, columns = zlg_kron_columns(zlg_kron_of(A), i);
-  const int64_t ld = columns > 1 ? columns : 1;
-  double *now = zlg_malloc((size_t)(elements > 0 ? elements : 1) * sizeof *now);
-  if (!now) return zlg_fail(A->context, ZLG_ENOMEM, "no memory for dF[%lld]", (long long)i);
-  int status = beta != 0 ? zlg_matrix_read(dF, 0, dF->rows, 0, dF->columns, order_of(A, i), ld, now) : ZLG_OK;
-  if (status == ZLG_OK && beta != 0 && A->type == ZLG_F32) widen(now, elements);
-  if (status == ZLG_OK) {
-    for (int64_t e = 0; e < elements; e++) now[e] = alpha * values[e] + (beta != 0 ? beta * now[e] : 0);
-    if (A->type == ZLG_F32) narrow(now, elements);
-    status = zlg_matrix_write(dF, 0, dF->rows, 0, dF->columns, order_of(A, i), ld, now);
-  }
-  zlg_free(now);
-  return status;
+  const int64_t columns = zlg_kron_columns(zlg_kron_of(A), i);
+  return zlg_matrix_update(dF, order_of(A, i), columns > 1 ? columns : 1, alpha, values, beta);
 }
 
 int zlg_kron_check_gradients(const zlg_operator *A, zlg_matrix *const *dF) {

@@ -83,4 +83,19 @@ bool zlg_chain_direct(const struct zlg_chain *chain, int *status);
 /* What it will need for `vectors` columns; x and y may be missing. */
 int zlg_chain_cost(const struct zlg_chain *chain, int64_t vectors, zlg_cost *cost);
 
+/* The gradients of such a chain: of x into dx (NULL: not wanted) and of the factors into df (each may be NULL), given
+ * dy, that of alpha times the product; the matrices are scaled by beta first. chain.y is not used. */
+struct zlg_chain_gradient {
+  struct zlg_chain chain;
+  zlg_matrix *dy, *dx;
+  zlg_matrix **df;
+};
+/* Runs it, all operands validated and neither empty nor alpha 0. The list is copied, the matrices are retained; `keep`
+ * is taken over. ZLG_ELIMIT, ZLG_EOVERFLOW, ZLG_ENOMEM. */
+int zlg_chain_gradient_start(const struct zlg_chain_gradient *job, bool threaded, zlg_request **request);
+
+/* matrix = alpha values + beta matrix, all of it: values in this order, with the least leading dimension, ld. values
+ * NULL: zeros. */
+int zlg_matrix_update(zlg_matrix *matrix, zlg_order order, int64_t ld, double alpha, const double *values, double beta);
+
 #endif
