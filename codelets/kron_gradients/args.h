@@ -1,9 +1,11 @@
-/* The gradients of a chain of Kronecker factors over one block of vectors (codelets/kron_factor/args.h says what a
- * chain is). Where y = x (F_1 x … x F_n) and a function's gradient with respect to y is dy, dF_i[a, b] = sum over
- * vectors, l, t of v[l, a, t] g[l, b, t], with v what x has become when factor i is about to be applied, seen as lead x
- * p_i x trail, and g what dy becomes when all later factors are applied transposed, lead x q_i x trail; and dx = dy
- * (F_1 x … x F_n)^T. (The chain rule, step by step backwards; the intermediates v are computed anew in each task and
- * never leave its scratch memory.)
+/* The gradients of a chain of Kronecker factors over one block of vectors. With y = x (F_1 x … x F_n), F_i being p_i x
+ * q_i and contracted with index i of a vector's tensor, and dy a function's gradient with respect to y:
+ *
+ *   dF_i[a, b] = sum over vectors, l, t of v[l, a, t] g[l, b, t],   dx = dy (F_1 x … x F_n)^T,
+ *
+ * v being what x has become when factor i is about to be applied, seen as lead x p_i x trail, and g what dy becomes
+ * when all later factors are applied transposed, lead x q_i x trail: the chain rule, step by step backwards. The
+ * intermediates v are computed anew in each task and never leave its scratch memory.
  *
  * Sums run over at most 256 products in the type of the vectors, the rest is added in binary64. */
 #ifndef ZLG_KRON_GRADIENTS_ARGS_H
@@ -28,8 +30,8 @@ struct zlg_kron_gradients_args {
   double alpha, beta; /* dX = alpha dx + beta dX; beta = 0 never reads dX */
 };
 
-/* ld as in codelets/kron_factor/args.h. factors: one behind the other, row-major, p_i x q_i; acc: dF_i, the same way,
- * in binary64. dx is not there unless it is wanted. */
+/* ld: from vector to vector of a row-major block, from element to element of a column-major one. factors: one behind
+ * the other, row-major, p_i x q_i; acc: dF_i, the same way, in binary64. dx is not there unless it is wanted. */
 struct zlg_kron_gradients_operands {
   const void *x;
   int64_t ldx;
