@@ -16,6 +16,7 @@
 #include "codelets/common/contract.h"
 
 #define VECTORS_BYTES (128 << 10)                /* of short vectors that are worked on together */
+#define TENSOR_BYTES (8 << 20)                   /* of columns that go through the factors side by side */
 #define PIECE_BYTES (384 << 10)                  /* of the largest vector that is not cut */
 #define PREFIX_MOST 4096                         /* elements of a lane in the prefix's panels */
 #define GROUP_MOST (128 * 64 / ZLG_VECTOR_BYTES) /* elements of a lane in the others'; twice that for two factors */
@@ -34,6 +35,13 @@ static size_t padded(int64_t bytes) {
 /* The factor of turn i: as told, or from the last to the first. */
 static int factor_at(const struct zlg_kron_factor_args *args, bool backwards, int i) {
   return backwards ? args->count - 1 - i : args->turn[i];
+}
+
+/* Square factors cost the same in every order. */
+static bool all_square(const struct zlg_kron_factor_args *args) {
+  for (int i = 0; i < args->count; i++)
+    if (args->p[i] != args->q[i]) return false;
+  return true;
 }
 
 static double multiplications(const struct zlg_kron_factor_args *args, bool backwards) {
@@ -106,7 +114,7 @@ static struct zlg_group group_of(const struct zlg_kron_factor_args *args, const 
 
 /* The groups of the factors from `first` on; returns the step after theirs. */
 static struct zlg_group_step *make_groups(const struct zlg_kron_factor_args *args, bool backwards, int first,
-                                          int64_t *extent, struct zlg_chain *chain) {
+                                          int64_t most, int64_t *extent, struct zlg_chain *chain) {
   struct zlg_group_step *steps = chain->step;
   int64_t size = 1;
   for (int e = first; e < args->count; e++) size *= extent[e];
@@ -114,7 +122,8 @@ static struct zlg_group_step *make_groups(const struct zlg_kron_factor_args *arg
   for (int i = 0; i < args->count - first;) {
     struct span span = span_of(args, factor_at(args, backwards, i));
     for (i++; i < args->count - first; i++)
-      if (!take_in(args, &span, factor_at(args, backwards, i), span.count == 1 ? 2 * GROUP_MOST : GROUP_MOST)) break;
+      if (!take_in(args, &span, factor_at(args, backwards, i), span.count == 1 && most == GROUP_MOST ? 2 * most : most))
+        break;
     chain->group[chain->groups++] = group_of(args, &span, first, extent, ZLG_PANEL_BYTES, steps);
     steps += span.count;
     size = size / span.in * span.out;
@@ -144,10 +153,23 @@ static int prefix_of(const struct zlg_kron_factor_args *args, int64_t side_bytes
   return count;
 }
 
+/* Vectors of a column-major block that go through the factors side by side: as many as lie in a panel's lanes, fewer
+ * where that makes more than TENSOR_BYTES of them, but with large factors not one vector of lanes only. Of row-major
+ * blocks that are cut: one. */
+static int64_t side_by_side(const struct zlg_kron_factor_args *args, int64_t in, int64_t out) {
+  if (args->x_order == ZLG_ROW_MAJOR || args->y_order == ZLG_ROW_MAJOR) return 1;
+  const int64_t lanes = ZLG_VECTOR_BYTES / (int64_t)zlg_type_size(args->type);
+  int32_t widest = 1;
+  for (int i = 0; i < args->count; i++) widest = args->p[i] > widest ? args->p[i] : widest;
+  int64_t count = TENSOR_BYTES / (larger(in, out) * ZLG_VECTOR_BYTES);
+  count = larger(count, widest >= 32 ? 2 : 1);
+  count = lanes * (count > PANEL_VECTORS ? PANEL_VECTORS : count);
+  return count < args->vectors ? count : args->vectors;
+}
+
 static void make_chain(const struct zlg_kron_factor_args *args, struct zlg_chain *chain) {
-  const bool backwards = multiplications(args, true) <= 1.0001 * multiplications(args, false);
+  const bool backwards = all_square(args) || multiplications(args, true) <= 1.0001 * multiplications(args, false);
   const int64_t element = (int64_t)zlg_type_size(args->type), lanes = ZLG_VECTOR_BYTES / element;
-  const bool columns = args->x_order == ZLG_COLUMN_MAJOR && args->y_order == ZLG_COLUMN_MAJOR;
   int64_t extent[ZLG_KRON_FACTORS];
   chain->groups = 0;
   chain->in = chain->out = 1;
@@ -156,10 +178,12 @@ static void make_chain(const struct zlg_kron_factor_args *args, struct zlg_chain
     chain->in *= args->p[i];
     chain->out *= args->q[i];
   }
-  struct span span = {0};
-  const int64_t side = columns ? (args->vectors < lanes ? args->vectors : lanes) : 1;
-  const int cut = backwards ? prefix_of(args, side * element, &span) : 0;
-  struct zlg_group_step *steps = make_groups(args, backwards, cut, extent, chain);
+  struct span span;
+  const int cut = backwards ? prefix_of(args, side_by_side(args, chain->in, chain->out) * element, &span) : 0;
+  /* Few elements: groups so small that all lanes of a panel are in use. */
+  const int64_t fill = args->vectors * chain->in / lanes;
+  const int64_t most = fill >= GROUP_MOST ? GROUP_MOST : larger(fill, 4);
+  struct zlg_group_step *steps = make_groups(args, backwards, cut, most, extent, chain);
   chain->split = cut > 0;
   if (cut > 0) {
     span.count = cut;
@@ -178,9 +202,9 @@ struct layout {
 
 static struct layout layout_of(const struct zlg_kron_factor_args *args, const struct zlg_chain *chain) {
   const int64_t element = (int64_t)zlg_type_size(args->type), lanes = ZLG_VECTOR_BYTES / element;
-  const bool rows = args->x_order == ZLG_ROW_MAJOR && args->y_order == ZLG_ROW_MAJOR;
-  int64_t vectors = chain->split ? 1 : larger(1, VECTORS_BYTES / (chain->piece_widest * element));
-  if (!rows) vectors = vectors < lanes ? lanes : vectors > 4 * lanes ? 4 * lanes : vectors;
+  int64_t vectors = side_by_side(args, chain->in, chain->out);
+  if (vectors == 1 && !chain->split) vectors = larger(1, VECTORS_BYTES / (chain->piece_widest * element));
+  if (args->x_order != args->y_order) vectors = vectors < lanes ? lanes : vectors > 4 * lanes ? 4 * lanes : vectors;
   if (vectors > args->vectors) vectors = args->vectors;
   struct layout layout = {.vectors = vectors, .piece = padded(vectors * chain->piece_widest * element)};
   int64_t panel = 2 * ZLG_PANEL_BYTES;
@@ -190,7 +214,8 @@ static struct layout layout_of(const struct zlg_kron_factor_args *args, const st
     panel = larger(panel, chain->prefix.widest * chain->prefix.vectors * ZLG_VECTOR_BYTES);
     layout.pieces = padded(chain->prefix.in * (vectors * chain->piece_out * element + ZLG_PIECE_PAD(char)));
   }
-  if (args->x_order != args->y_order) layout.turned = padded(vectors * larger(chain->in, chain->out) * element);
+  if (args->x_order != args->y_order)
+    layout.turned = padded(vectors * (larger(chain->in, chain->out) * element + ZLG_PIECE_PAD(char)));
   layout.panel = padded(panel);
   return layout;
 }
@@ -231,11 +256,13 @@ size_t ZLG_ISA_FN(zlg_kron_factor_scratch)(const struct zlg_kron_factor_args *ar
       if (x_rows == y_rows) {                                                                                          \
         zlg_whole_##bits(&chain, factors, n, x_rows, x, at->ldx, y, at->ldy, &end, tensors, panels);                   \
       } else if (x_rows) {                                                                                             \
-        zlg_whole_##bits(&chain, factors, n, true, x, at->ldx, turned, chain.out, &plain, tensors, panels);            \
-        zlg_convert_##bits(chain.out, n, turned, 1, chain.out, y, at->ldy, 1, &end);                                   \
+        zlg_whole_##bits(&chain, factors, n, true, x, at->ldx, turned, chain.out + ZLG_PIECE_PAD(real), &plain,        \
+                         tensors, panels);                                                                             \
+        zlg_convert_##bits(chain.out, n, turned, 1, chain.out + ZLG_PIECE_PAD(real), y, at->ldy, 1, &end);             \
       } else {                                                                                                         \
-        zlg_convert_##bits(chain.in, n, x, at->ldx, 1, turned, 1, chain.in, &plain);                                   \
-        zlg_whole_##bits(&chain, factors, n, true, turned, chain.in, y, at->ldy, &end, tensors, panels);               \
+        zlg_convert_##bits(chain.in, n, x, at->ldx, 1, turned, 1, chain.in + ZLG_PIECE_PAD(real), &plain);             \
+        zlg_whole_##bits(&chain, factors, n, true, turned, chain.in + ZLG_PIECE_PAD(real), y, at->ldy, &end, tensors,  \
+                         panels);                                                                                      \
       }                                                                                                                \
     }                                                                                                                  \
   }
