@@ -78,11 +78,15 @@ struct zlg_chain {
 #define ZLG_REAL float
 #define ZLG_V ZLG_L32
 #define ZLG_C(name) name##_32
+#define ZLG_FMA zlg_fma32
+#define ZLG_SET zlg_set32
 #else
 #define ZLG_VEC zlg_v64
 #define ZLG_REAL double
 #define ZLG_V ZLG_L64
 #define ZLG_C(name) name##_64
+#define ZLG_FMA zlg_fma64
+#define ZLG_SET zlg_set64
 #endif
 
 typedef ZLG_VEC ZLG_C(zlg_loose) __attribute__((aligned(sizeof(ZLG_REAL))));
@@ -111,7 +115,7 @@ ZLG_INLINE void ZLG_C(zlg_put)(ZLG_REAL *y, ZLG_VEC sum, const struct ZLG_C(zlg_
   else if (end->mode == ZLG_SCALE)
     *to = end->alpha * sum;
   else
-    *to = end->alpha * sum + end->beta * *to;
+    *to = ZLG_FMA(ZLG_SET(end->alpha), sum, end->beta * *to);
 }
 
 ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *f, int64_t fs, int64_t p, ZLG_REAL *y,
@@ -127,9 +131,9 @@ ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *
     for (int v = 0; v < nv; v++) in[v] = *(const ZLG_C(zlg_loose) *)(x + v * ZLG_V);
 #pragma GCC unroll 16
     for (int j = 0; j < qb; j++) {
-      const ZLG_REAL factor = f[j];
+      const ZLG_VEC factor = ZLG_SET(f[j]);
 #pragma GCC unroll 4
-      for (int v = 0; v < nv; v++) sum[j][v] += factor * in[v];
+      for (int v = 0; v < nv; v++) sum[j][v] = ZLG_FMA(factor, in[v], sum[j][v]);
     }
   }
   if (end->mode == ZLG_STORE) {
@@ -602,6 +606,8 @@ static void ZLG_C(zlg_whole)(const struct zlg_chain *c, const ZLG_REAL *const *f
 
 #undef ZLG_EACH_LINE
 #undef ZLG_VEC
+#undef ZLG_FMA
+#undef ZLG_SET
 #undef ZLG_REAL
 #undef ZLG_V
 #undef ZLG_C

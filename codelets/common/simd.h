@@ -54,6 +54,24 @@ typedef uint32_t zlg_u32 __attribute__((vector_size(ZLG_VECTOR_BYTES)));
 #define ZLG_CAST64(v) ((__m128d)(v))
 #endif
 
+/* a b + c, rounded once wherever the instruction set can: where a result's bits must not depend on what the compiler
+ * makes of a sum of products. */
+#if defined(__AVX512F__) || defined(__FMA__)
+ZLG_INLINE zlg_v32 zlg_fma32(zlg_v32 a, zlg_v32 b, zlg_v32 c) {
+  return (zlg_v32)ZLG_VOP(fmadd, ps)(ZLG_CAST32(a), ZLG_CAST32(b), ZLG_CAST32(c));
+}
+ZLG_INLINE zlg_v64 zlg_fma64(zlg_v64 a, zlg_v64 b, zlg_v64 c) {
+  return (zlg_v64)ZLG_VOP(fmadd, pd)(ZLG_CAST64(a), ZLG_CAST64(b), ZLG_CAST64(c));
+}
+#else
+ZLG_INLINE zlg_v32 zlg_fma32(zlg_v32 a, zlg_v32 b, zlg_v32 c) {
+  return a * b + c;
+}
+ZLG_INLINE zlg_v64 zlg_fma64(zlg_v64 a, zlg_v64 b, zlg_v64 c) {
+  return a * b + c;
+}
+#endif
+
 ZLG_INLINE zlg_v32 zlg_set32(float s) {
   return s - (zlg_v32){0};
 }
