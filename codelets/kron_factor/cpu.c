@@ -26,6 +26,10 @@
 static int64_t larger(int64_t a, int64_t b) {
   return a > b ? a : b;
 }
+/* zlg_type_size is the library's; kernels stand alone. */
+static int64_t element_bytes(zlg_type type) {
+  return type == ZLG_F32 ? 4 : 8;
+}
 static size_t padded(int64_t bytes) {
   return ((size_t)bytes + 63) / 64 * 64 + SPARE;
 }
@@ -158,7 +162,7 @@ static int prefix_of(const struct zlg_kron_factor_args *args, int64_t side_bytes
  * blocks that are cut: one. */
 static int64_t side_by_side(const struct zlg_kron_factor_args *args, int64_t in, int64_t out) {
   if (args->x_order == ZLG_ROW_MAJOR || args->y_order == ZLG_ROW_MAJOR) return 1;
-  const int64_t lanes = ZLG_VECTOR_BYTES / (int64_t)zlg_type_size(args->type);
+  const int64_t lanes = ZLG_VECTOR_BYTES / element_bytes(args->type);
   int32_t widest = 1;
   for (int i = 0; i < args->count; i++) widest = args->p[i] > widest ? args->p[i] : widest;
   int64_t count = TENSOR_BYTES / (larger(in, out) * ZLG_VECTOR_BYTES);
@@ -169,7 +173,7 @@ static int64_t side_by_side(const struct zlg_kron_factor_args *args, int64_t in,
 
 static void make_chain(const struct zlg_kron_factor_args *args, struct zlg_chain *chain) {
   const bool backwards = all_square(args) || multiplications(args, true) <= 1.0001 * multiplications(args, false);
-  const int64_t element = (int64_t)zlg_type_size(args->type), lanes = ZLG_VECTOR_BYTES / element;
+  const int64_t element = element_bytes(args->type), lanes = ZLG_VECTOR_BYTES / element;
   int64_t extent[ZLG_KRON_FACTORS];
   chain->groups = 0;
   chain->in = chain->out = 1;
@@ -201,7 +205,7 @@ struct layout {
 };
 
 static struct layout layout_of(const struct zlg_kron_factor_args *args, const struct zlg_chain *chain) {
-  const int64_t element = (int64_t)zlg_type_size(args->type), lanes = ZLG_VECTOR_BYTES / element;
+  const int64_t element = element_bytes(args->type), lanes = ZLG_VECTOR_BYTES / element;
   int64_t vectors = side_by_side(args, chain->in, chain->out);
   if (vectors == 1 && !chain->split) vectors = larger(1, VECTORS_BYTES / (chain->piece_widest * element));
   if (args->x_order != args->y_order) vectors = vectors < lanes ? lanes : vectors > 4 * lanes ? 4 * lanes : vectors;
