@@ -39,8 +39,16 @@ static const int zlg_block_most[4] = {ZLG_MOST_1, 6, 4, 2};
 #endif
 /* clang-format on */
 
-/* What happens to a sum on its way out: itself, alpha times it, beta times what was there added. */
-enum zlg_ending { ZLG_STORE, ZLG_SCALE, ZLG_ADD };
+/* What happens to a sum on its way out: itself, past the caches (to whole lines only), alpha times it, beta times what
+ * was there added. */
+enum zlg_ending { ZLG_STORE, ZLG_STREAM, ZLG_SCALE, ZLG_ADD };
+
+/* After the last store past the caches: others see them then in order. */
+static inline void zlg_stream_end(void) {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
 
 /* One factor inside a group: (lead, p, trail) of the group's own indices. */
 struct zlg_group_step {
@@ -108,9 +116,19 @@ struct ZLG_C(zlg_step) {
   const struct ZLG_C(zlg_end) * end;
 };
 
+ZLG_INLINE void ZLG_C(zlg_stream)(ZLG_REAL *y, ZLG_VEC sum) {
+#if defined(__x86_64__) && ZLG_BITS == 32
+  ZLG_VOP(stream, ps)(y, ZLG_CAST32(sum));
+#elif defined(__x86_64__)
+  ZLG_VOP(stream, pd)(y, ZLG_CAST64(sum));
+#else
+  *(ZLG_VEC *)y = sum;
+#endif
+}
+
 ZLG_INLINE void ZLG_C(zlg_put)(ZLG_REAL *y, ZLG_VEC sum, const struct ZLG_C(zlg_end) * end) {
   ZLG_C(zlg_loose) *to = (ZLG_C(zlg_loose) *)y;
-  if (end->mode == ZLG_STORE)
+  if (end->mode <= ZLG_STREAM)
     *to = sum;
   else if (end->mode == ZLG_SCALE)
     *to = end->alpha * sum;
@@ -141,6 +159,11 @@ ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *
     for (int j = 0; j < qb; j++)
 #pragma GCC unroll 4
       for (int v = 0; v < nv; v++) *(ZLG_C(zlg_loose) *)(y + j * ys + v * ZLG_V) = sum[j][v];
+  } else if (end->mode == ZLG_STREAM) {
+#pragma GCC unroll 16
+    for (int j = 0; j < qb; j++)
+#pragma GCC unroll 4
+      for (int v = 0; v < nv; v++) ZLG_C(zlg_stream)(y + j * ys + v * ZLG_V, sum[j][v]);
   } else {
 #pragma GCC unroll 16
     for (int j = 0; j < qb; j++)
@@ -358,7 +381,7 @@ static void ZLG_C(zlg_transpose_in)(ZLG_REAL *const *lines, int64_t n, ZLG_REAL 
 static void ZLG_C(zlg_transpose_out)(const ZLG_REAL *panel, int64_t ld, int64_t n, ZLG_REAL *const *lines, int count,
                                      const struct ZLG_C(zlg_end) * end) {
   const int64_t step = ZLG_C(zlg_even)(lines);
-  const bool whole = count == ZLG_V && step != 0 && end->mode == ZLG_STORE;
+  const bool whole = count == ZLG_V && step != 0 && end->mode <= ZLG_STREAM;
   int64_t s = 0;
   for (; s + ZLG_V <= n; s += ZLG_V) {
     ZLG_VEC r[ZLG_V];
@@ -366,7 +389,9 @@ static void ZLG_C(zlg_transpose_out)(const ZLG_REAL *panel, int64_t ld, int64_t 
     ZLG_EACH_LINE(from, ld, r[i] = *(const ZLG_VEC *)at)
     ZLG_C(zlg_transpose)(r);
     ZLG_REAL *to = lines[0] + s;
-    if (whole)
+    if (whole && end->mode == ZLG_STREAM)
+      ZLG_EACH_LINE(to, step, ZLG_C(zlg_stream)(at, r[i]))
+    else if (whole)
       ZLG_EACH_LINE(to, step, *(ZLG_C(zlg_loose) *)at = r[i])
     else
       for (int i = 0; i < count; i++) ZLG_C(zlg_put)(lines[i] + s, r[i], end);
@@ -409,62 +434,79 @@ static void ZLG_C(zlg_run_group)(const struct zlg_group *g, const ZLG_REAL *cons
   }
 }
 
+/* n elements of nv vectors of lanes into a panel; of the last vector only `tail` lanes are there, if not 0. */
+static void ZLG_C(zlg_panel_in)(const ZLG_REAL *from, int64_t element, int64_t n, int nv, int tail, ZLG_REAL *panel) {
+  const int whole = tail ? nv - 1 : nv;
+  for (int64_t s = 0; s < n; s++, from += element, panel += nv * ZLG_V) {
+    for (int v = 0; v < whole; v++) *(ZLG_VEC *)(panel + v * ZLG_V) = *(const ZLG_C(zlg_loose) *)(from + v * ZLG_V);
+    if (tail) *(ZLG_VEC *)(panel + whole * ZLG_V) = ZLG_C(zlg_load_part)(from + whole * ZLG_V, tail);
+  }
+}
+
+/* The way back of a panel whose last vector has only `tail` lanes. */
+static void ZLG_C(zlg_panel_out)(const ZLG_REAL *panel, int64_t n, int nv, int tail, ZLG_REAL *to, int64_t element,
+                                 const struct ZLG_C(zlg_end) * end) {
+  for (int64_t s = 0; s < n; s++, to += element, panel += nv * ZLG_V) {
+    for (int v = 0; v < nv - 1; v++) ZLG_C(zlg_put)(to + v * ZLG_V, *(const ZLG_VEC *)(panel + v * ZLG_V), end);
+    ZLG_REAL *last = to + (nv - 1) * ZLG_V;
+    ZLG_VEC was = end->mode == ZLG_ADD ? ZLG_C(zlg_load_part)(last, tail) : (ZLG_VEC){0};
+    ZLG_C(zlg_put)((ZLG_REAL *)&was, *(const ZLG_VEC *)(panel + (nv - 1) * ZLG_V), end);
+    ZLG_C(zlg_store_part)(last, was, tail);
+  }
+}
+
+/* Asks for the lines of a panel's lanes. */
+ZLG_INLINE void ZLG_C(zlg_ask)(const ZLG_REAL *line, int64_t element, int64_t n, int nv, const int write) {
+  for (int64_t s = 0; s < n; s++, line += element)
+    for (int v = 0; v < nv; v++)
+      if (write)
+        __builtin_prefetch(line + v * ZLG_V, 1);
+      else
+        __builtin_prefetch(line + v * ZLG_V);
+}
+
+/* One tensor's panels, along `count` trailing elements. */
+static void ZLG_C(zlg_panels)(const struct zlg_group *g, const ZLG_REAL *const *factors, int64_t count,
+                              const ZLG_REAL *from, int64_t xe, ZLG_REAL *to, int64_t ye,
+                              const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels, bool far) {
+  static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
+  const int most = g->vectors, columns = zlg_block_most[most - 1];
+  /* Read several times, and not from lines that may fall on each other in the cache. */
+  const bool copied = g->step[0].q > columns && g->step[0].p > 8;
+  for (int64_t t = 0, lanes; t < count; t += lanes) {
+    const int64_t rest = count - t;
+    const int nv = rest >= (int64_t)most * ZLG_V ? most : (int)((rest + ZLG_V - 1) / ZLG_V);
+    lanes = (int64_t)nv * ZLG_V;
+    int tail = rest < lanes ? (int)(rest - lanes + ZLG_V) : 0;
+    /* The last panel goes back over some lanes of the one before, which come out the same. */
+    if (tail && count >= lanes && end->mode != ZLG_ADD) t = count - lanes, tail = 0;
+    if (far && rest > lanes) {
+      ZLG_C(zlg_ask)(from + t + lanes, xe, g->in, nv, 0);
+      if (end->mode != ZLG_STREAM) ZLG_C(zlg_ask)(to + t + lanes, ye, g->out, nv, 1);
+    }
+    const bool in_panel = tail || copied;
+    if (in_panel) ZLG_C(zlg_panel_in)(from + t, xe, g->in, nv, tail, panels[0]);
+    const ZLG_REAL *x = in_panel ? panels[0] : from + t;
+    const int64_t xs = in_panel ? lanes : xe;
+    if (tail) {
+      ZLG_C(zlg_run_group)(g, factors, nv, 1, x, xs, panels[2], lanes, &plain, panels);
+      ZLG_C(zlg_panel_out)(panels[2], g->out, nv, tail, to + t, ye, end);
+    } else {
+      ZLG_C(zlg_run_group)(g, factors, nv, 1, x, xs, to + t, ye, end, panels);
+    }
+  }
+}
+
 /* Lanes along the trailing elements, `count` of them side by side. */
 static void ZLG_C(zlg_pass_trail)(const struct zlg_group *g, const ZLG_REAL *const *factors, const int64_t *counts,
                                   int64_t count, const struct ZLG_C(zlg_place) * x, const struct ZLG_C(zlg_place) * y,
                                   const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels, bool far) {
-  const int most = g->vectors;
-  const int blocks = (int)((g->step[0].q + zlg_block_most[most - 1] - 1) / zlg_block_most[most - 1]);
-  const bool copied = blocks > 1 && g->step[0].p > 8;
   for (int64_t a = 0; a < counts[0]; a++)
     for (int64_t b = 0; b < counts[1]; b++)
       for (int64_t c = 0; c < counts[2]; c++) {
         const ZLG_REAL *from = x->data + a * x->step[0] + b * x->step[1] + c * x->step[2];
         ZLG_REAL *to = y->data + a * y->step[0] + b * y->step[1] + c * y->step[2];
-        for (int64_t t = 0; t < count;) {
-          const int64_t rest = count - t;
-          const int nv = rest >= (int64_t)most * ZLG_V ? most : (int)((rest + ZLG_V - 1) / ZLG_V);
-          const int64_t lanes = (int64_t)nv * ZLG_V;
-          const bool part = rest < lanes;
-          const ZLG_REAL *in = from + t;
-          if (far && rest > lanes) {
-            for (int64_t s = 0; s < g->in; s++)
-              for (int v = 0; v < nv; v++) __builtin_prefetch(from + t + lanes + s * x->element + v * ZLG_V);
-            for (int64_t s = 0; s < g->out; s++)
-              for (int v = 0; v < nv; v++) __builtin_prefetch(to + t + lanes + s * y->element + v * ZLG_V, 1);
-          }
-          int64_t xs = x->element;
-          if (part || copied) {
-            ZLG_REAL *panel = panels[0];
-            const int whole = part ? nv - 1 : nv, tail = (int)(rest - (int64_t)whole * ZLG_V);
-            for (int64_t s = 0; s < g->in; s++) {
-              for (int v = 0; v < whole; v++)
-                *(ZLG_VEC *)(panel + s * lanes + v * ZLG_V) =
-                    *(const ZLG_C(zlg_loose) *)(from + t + s * x->element + v * ZLG_V);
-              if (part)
-                *(ZLG_VEC *)(panel + s * lanes + whole * ZLG_V) =
-                    ZLG_C(zlg_load_part)(from + t + s * x->element + whole * ZLG_V, tail);
-            }
-            in = panel, xs = lanes;
-          }
-          if (!part) {
-            ZLG_C(zlg_run_group)(g, factors, nv, 1, in, xs, to + t, y->element, end, panels);
-          } else {
-            static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
-            ZLG_C(zlg_run_group)(g, factors, nv, 1, in, xs, panels[2], lanes, &plain, panels);
-            for (int64_t s = 0; s < g->out; s++) {
-              ZLG_REAL *line = to + t + s * y->element;
-              const ZLG_REAL *sum = panels[2] + s * lanes;
-              for (int v = 0; v < nv - 1; v++)
-                ZLG_C(zlg_put)(line + v * ZLG_V, *(const ZLG_VEC *)(sum + v * ZLG_V), end);
-              const int tail = (int)(rest - (int64_t)(nv - 1) * ZLG_V);
-              ZLG_VEC was = end->mode == ZLG_ADD ? ZLG_C(zlg_load_part)(line + (nv - 1) * ZLG_V, tail) : (ZLG_VEC){0};
-              ZLG_C(zlg_put)((ZLG_REAL *)&was, *(const ZLG_VEC *)(sum + (nv - 1) * ZLG_V), end);
-              ZLG_C(zlg_store_part)(line + (nv - 1) * ZLG_V, was, tail);
-            }
-          }
-          t += part ? rest : lanes;
-        }
+        ZLG_C(zlg_panels)(g, factors, count, from, x->element, to, y->element, end, panels, far);
       }
 }
 
@@ -481,7 +523,12 @@ static void ZLG_C(zlg_pass_lead)(const struct zlg_group *g, const ZLG_REAL *cons
     ZLG_REAL *from[4 * ZLG_V], *to[4 * ZLG_V];
     const int64_t rest = lines - at;
     const int nv = rest >= (int64_t)most * ZLG_V ? most : (int)((rest + ZLG_V - 1) / ZLG_V);
-    const int lanes = nv * ZLG_V, used = rest < lanes ? (int)rest : lanes;
+    const int lanes = nv * ZLG_V;
+    if (rest < lanes && lines >= lanes && end->mode != ZLG_ADD) {
+      at = lines - lanes; /* back over some lines, which come out the same */
+      a = at / counts[1], b = at % counts[1];
+    }
+    const int used = lines - at < lanes ? (int)(lines - at) : lanes;
     for (int i = 0; i < used; i++) {
       from[i] = x->data + a * x->step[0] + b * x->step[1];
       to[i] = y->data + a * y->step[0] + b * y->step[1];

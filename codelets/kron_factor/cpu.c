@@ -18,6 +18,7 @@
 #define VECTORS_BYTES (128 << 10)                /* of short vectors that are worked on together */
 #define TENSOR_BYTES (8 << 20)                   /* of columns that go through the factors side by side */
 #define PIECE_BYTES (384 << 10)                  /* of the largest vector that is not cut */
+#define STREAM_BYTES (4 << 20)                   /* of the least Y that is written past the caches */
 #define PREFIX_MOST 4096                         /* elements of a lane in the prefix's panels */
 #define GROUP_MOST (128 * 64 / ZLG_VECTOR_BYTES) /* elements of a lane in the others'; twice that for two factors */
 #define PANEL_VECTORS (ZLG_VECTOR_BYTES == 64 ? 4 : 3)
@@ -231,6 +232,18 @@ size_t ZLG_ISA_FN(zlg_kron_factor_scratch)(const struct zlg_kron_factor_args *ar
   return 2 * layout.piece + layout.pieces + layout.turned + 3 * layout.panel;
 }
 
+/* Where Y is larger than what a cache would keep for its reader, and consists of whole lines wherever the last factors
+ * write: then it need not be read before it is written. */
+static bool past_caches(const struct zlg_kron_factor_args *args, const struct zlg_chain *chain,
+                        const struct zlg_kron_factor_operands *at) {
+  const int64_t element = element_bytes(args->type), lanes = ZLG_VECTOR_BYTES / element;
+  const struct zlg_group *last = chain->split ? &chain->prefix : &chain->group[chain->groups - 1];
+  const int64_t run = args->y_order == ZLG_ROW_MAJOR ? last->trail : args->vectors;
+  return args->x_order == args->y_order && args->alpha == 1 && args->beta == 0 &&
+         args->vectors * chain->out * element >= STREAM_BYTES && (uintptr_t)at->y % ZLG_VECTOR_BYTES == 0 &&
+         at->ldy % lanes == 0 && (run % lanes == 0 || (run == 1 && last->out % lanes == 0));
+}
+
 /* ---- a block ----------------------------------------------------------------------------------------------------- */
 
 /* Blocks of one order go through the chain as they lie; else each few vectors are turned into rows before or after. */
@@ -248,9 +261,11 @@ size_t ZLG_ISA_FN(zlg_kron_factor_scratch)(const struct zlg_kron_factor_args *ar
     for (int i = 0; i < 3; i++) tensors[i] = (real *)(void *)(scratch + (size_t)i * layout.piece);                     \
     turned = (real *)(void *)(scratch + 2 * layout.piece + layout.pieces);                                             \
     static const struct zlg_end_##bits plain = {ZLG_STORE, 1, 0};                                                      \
+    const bool stream = past_caches(args, &chain, at);                                                                 \
     const struct zlg_end_##bits end = {args->beta != 0    ? ZLG_ADD                                                    \
                                        : args->alpha != 1 ? ZLG_SCALE                                                  \
-                                                          : ZLG_STORE,                                                 \
+                                       : stream           ? ZLG_STREAM                                                 \
+                                                          : ZLG_STORE,                                                           \
                                        (real)args->alpha, (real)args->beta};                                           \
     const bool x_rows = args->x_order == ZLG_ROW_MAJOR, y_rows = args->y_order == ZLG_ROW_MAJOR;                       \
     for (int64_t v = 0, n; v < args->vectors; v += n) {                                                                \
@@ -269,6 +284,7 @@ size_t ZLG_ISA_FN(zlg_kron_factor_scratch)(const struct zlg_kron_factor_args *ar
                          panels);                                                                                      \
       }                                                                                                                \
     }                                                                                                                  \
+    if (stream) zlg_stream_end();                                                                                      \
   }
 BLOCK(32, float)
 BLOCK(64, double)
