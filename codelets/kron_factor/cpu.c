@@ -19,7 +19,7 @@
 #define TENSOR_BYTES (8 << 20)                   /* of columns that go through the factors side by side */
 #define PIECE_BYTES (384 << 10)                  /* of the largest vector that is not cut */
 #define STREAM_BYTES (4 << 20)                   /* of the least Y that is written past the caches */
-#define PREFIX_MOST 4096                         /* elements of a lane in the prefix's panels */
+#define PREFIX_MOST 1024                         /* elements of a lane in the prefix's panels */
 #define GROUP_MOST (128 * 64 / ZLG_VECTOR_BYTES) /* elements of a lane in the others'; twice that for two factors */
 #define PANEL_VECTORS (ZLG_VECTOR_BYTES == 64 ? 4 : 3)
 #define SPARE 192 /* bytes between two parts of the scratch, so that they do not fall on each other in a cache */
