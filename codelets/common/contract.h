@@ -20,6 +20,8 @@
 
 /* Panels that stay in a core's first cache, two at a time. */
 #define ZLG_PANEL_BYTES 24576
+/* How far ahead rows are asked for. */
+#define ZLG_AHEAD 4096
 /* Blocks of accumulators that the registers hold: columns times vectors. zlg_block_most: columns, by vectors - 1. */
 /* clang-format off */
 #define ZLG_BLOCKS_HALF(X)                                                                                             \
@@ -137,7 +139,8 @@ ZLG_INLINE void ZLG_C(zlg_put)(ZLG_REAL *y, ZLG_VEC sum, const struct ZLG_C(zlg_
 }
 
 ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *f, int64_t fs, int64_t p, ZLG_REAL *y,
-                                 int64_t ys, const struct ZLG_C(zlg_end) * end, const int qb, const int nv) {
+                                 int64_t ys, const struct ZLG_C(zlg_end) * end, const int64_t fj, const int qb,
+                                 const int nv) {
   ZLG_VEC sum[16][4];
 #pragma GCC unroll 16
   for (int j = 0; j < qb; j++)
@@ -149,7 +152,7 @@ ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *
     for (int v = 0; v < nv; v++) in[v] = *(const ZLG_C(zlg_loose) *)(x + v * ZLG_V);
 #pragma GCC unroll 16
     for (int j = 0; j < qb; j++) {
-      const ZLG_VEC factor = ZLG_SET(f[j]);
+      const ZLG_VEC factor = ZLG_SET(f[j * fj]);
 #pragma GCC unroll 4
       for (int v = 0; v < nv; v++) sum[j][v] = ZLG_FMA(factor, in[v], sum[j][v]);
     }
@@ -182,7 +185,7 @@ typedef void ZLG_C(zlg_sweep)(const struct ZLG_C(zlg_step) *, int64_t);
       for (int64_t t = 0; t < c.trail; t++) {                                                                          \
         const ZLG_REAL *x = c.x + l * c.p * xs + t * c.xs;                                                             \
         ZLG_REAL *y = c.y + (l * c.q + j) * ys + t * c.ys;                                                             \
-        ZLG_C(zlg_block)(x, xs, c.factor + j, c.q, c.p, y, ys, c.end, qb, nv);                                         \
+        ZLG_C(zlg_block)(x, xs, c.factor + j, c.q, c.p, y, ys, c.end, 1, qb, nv);                                      \
       }                                                                                                                \
   }
 ZLG_BLOCKS(ZLG_SWEEP)
@@ -190,6 +193,33 @@ ZLG_BLOCKS(ZLG_SWEEP)
 #define ZLG_SWEEP(qb, nv) [nv - 1][qb] = ZLG_C(zlg_sweep_##qb##_##nv),
 static ZLG_C(zlg_sweep) *const ZLG_C(zlg_sweeps)[4][ZLG_MOST_1 + 1] = {ZLG_BLOCKS(ZLG_SWEEP)};
 #undef ZLG_SWEEP
+
+/* One factor over lines that lie as rows, y = x factor: lines of p elements, xl apart, to lines of q elements, yl
+ * apart. Lanes are columns of the factor here, and a block is QB lines times NV vectors of columns. */
+struct ZLG_C(zlg_lines) {
+  int64_t p, q;
+  const ZLG_REAL *factor, *x;
+  int64_t xl;
+  ZLG_REAL *y;
+  int64_t yl;
+  const struct ZLG_C(zlg_end) * end;
+};
+typedef void ZLG_C(zlg_rows)(const struct ZLG_C(zlg_lines) *, int64_t, int64_t);
+#define ZLG_ROWS(qb, nv)                                                                                               \
+  static __attribute__((noinline)) void ZLG_C(zlg_rows_##qb##_##nv)(const struct ZLG_C(zlg_lines) * c, int64_t l,      \
+                                                                    int64_t t) {                                       \
+    const ZLG_REAL *x = c->x + l * c->xl;                                                                              \
+    for (int j = 0; j < qb && t == 0; j++)                                                                             \
+      for (int64_t i = 0; i < c->p; i += 64 / (int64_t)sizeof(ZLG_REAL))                                               \
+        __builtin_prefetch((const char *)(x + j * c->xl + i) + ZLG_AHEAD);                                             \
+    ZLG_REAL *y = c->y + l * c->yl + t;                                                                                \
+    ZLG_C(zlg_block)(c->factor + t, c->q, x, 1, c->p, y, c->yl, c->end, c->xl, qb, nv);                                \
+  }
+ZLG_BLOCKS(ZLG_ROWS)
+#undef ZLG_ROWS
+#define ZLG_ROWS(qb, nv) [nv - 1][qb] = ZLG_C(zlg_rows_##qb##_##nv),
+static ZLG_C(zlg_rows) *const ZLG_C(zlg_rows_of)[4][ZLG_MOST_1 + 1] = {ZLG_BLOCKS(ZLG_ROWS)};
+#undef ZLG_ROWS
 
 /* The whole step, in blocks of columns as alike as can be. */
 static void ZLG_C(zlg_contract)(const struct ZLG_C(zlg_step) * s, int nv) {
@@ -588,6 +618,35 @@ static void ZLG_C(zlg_convert)(int64_t n, int64_t vectors, const ZLG_REAL *x, in
     }
 }
 
+/* A last factor over counts[0] x counts[1] rows as they lie; its columns fill whole vectors. */
+static void ZLG_C(zlg_pass_rows)(const struct zlg_group *g, const ZLG_REAL *const *factors, const int64_t *counts,
+                                 const struct ZLG_C(zlg_place) * x, const struct ZLG_C(zlg_place) * y,
+                                 const struct ZLG_C(zlg_end) * end) {
+  const bool even = x->step[0] == counts[1] * x->step[1] && y->step[0] == counts[1] * y->step[1];
+  const int64_t outer = even ? 1 : counts[0], lines = even ? counts[0] * counts[1] : counts[1];
+  for (int64_t o = 0; o < outer; o++) {
+    const struct ZLG_C(zlg_lines) c = {.p = g->in,
+                                       .q = g->out,
+                                       .factor = factors[g->step[0].factor],
+                                       .x = x->data + o * x->step[0],
+                                       .xl = x->step[1],
+                                       .y = y->data + o * y->step[0],
+                                       .yl = y->step[1],
+                                       .end = end};
+    for (int64_t t = 0; t < g->out;) {
+      const int64_t rest = (g->out - t) / ZLG_V;
+      const int nv = rest > g->vectors ? g->vectors : (int)rest;
+      const int64_t most = zlg_block_most[nv - 1], blocks = (lines + most - 1) / most;
+      for (int64_t b = 0, l = 0; b < blocks; b++) {
+        const int64_t next = lines * (b + 1) / blocks;
+        ZLG_C(zlg_rows_of)[nv - 1][next - l](&c, l, t);
+        l = next;
+      }
+      t += nv * ZLG_V;
+    }
+  }
+}
+
 /* One group: outer tensors (lead, in, trail) with `inner` lanes behind each element. xo, yo: from tensor to tensor; xe,
  * ye: from element to element. */
 static void ZLG_C(zlg_pass)(const struct zlg_group *g, const ZLG_REAL *const *factors, int64_t outer, int64_t inner,
@@ -600,7 +659,11 @@ static void ZLG_C(zlg_pass)(const struct zlg_group *g, const ZLG_REAL *const *fa
   const struct ZLG_C(zlg_place) into = {y, {yo, g->out * g->trail * ye, ye}, g->trail * ye};
   const double by_trail = (double)trail / (double)((trail + ZLG_V - 1) / ZLG_V * ZLG_V);
   const double by_lead = 0.7 * (double)lines / (double)((lines + ZLG_V - 1) / ZLG_V * ZLG_V);
-  if (together && pad == 0 && by_lead > by_trail && g->widest * trail * ZLG_VECTOR_BYTES <= 2 * ZLG_PANEL_BYTES) {
+  if (together && pad == 0 && trail == 1 && g->steps == 1 && g->out % ZLG_V == 0) {
+    const int64_t counts[2] = {outer, g->lead};
+    ZLG_C(zlg_pass_rows)(g, factors, counts, &from, &into, end);
+  } else if (together && pad == 0 && by_lead > by_trail &&
+             g->widest * trail * ZLG_VECTOR_BYTES <= 2 * ZLG_PANEL_BYTES) {
     const int64_t counts[2] = {outer, g->lead};
     ZLG_C(zlg_pass_lead)(g, factors, counts, trail, &from, &into, end, panels);
   } else {

@@ -120,13 +120,17 @@ static struct zlg_group group_of(const struct zlg_kron_factor_args *args, const 
 /* The groups of the factors from `first` on; returns the step after theirs. */
 static struct zlg_group_step *make_groups(const struct zlg_kron_factor_args *args, bool backwards, int first,
                                           int64_t most, int64_t *extent, struct zlg_chain *chain) {
+  const int64_t lanes = ZLG_VECTOR_BYTES / element_bytes(args->type);
+  const bool rows = args->x_order == ZLG_ROW_MAJOR || args->y_order == ZLG_ROW_MAJOR;
   struct zlg_group_step *steps = chain->step;
   int64_t size = 1;
   for (int e = first; e < args->count; e++) size *= extent[e];
   chain->piece_in = chain->piece_widest = size;
   for (int i = 0; i < args->count - first;) {
     struct span span = span_of(args, factor_at(args, backwards, i));
-    for (i++; i < args->count - first; i++)
+    /* A last factor of whole vectors goes over rows as they lie, and takes no other in. */
+    const bool alone = rows && i == 0 && span.hi == args->count - 1 && args->q[span.hi] % lanes == 0;
+    for (i++; i < args->count - first && !alone; i++)
       if (!take_in(args, &span, factor_at(args, backwards, i), span.count == 1 && most == GROUP_MOST ? 2 * most : most))
         break;
     chain->group[chain->groups++] = group_of(args, &span, first, extent, ZLG_PANEL_BYTES, steps);
