@@ -138,6 +138,18 @@ ZLG_INLINE void ZLG_C(zlg_put)(ZLG_REAL *y, ZLG_VEC sum, const struct ZLG_C(zlg_
     *to = ZLG_FMA(ZLG_SET(end->alpha), sum, end->beta * *to);
 }
 
+/* The statement for every accumulator, `to` its row of y: one pointer that is moved on, where the compiler would else
+ * compute all rows' addresses beforehand and spill them. */
+#define ZLG_EACH_SUM(...)                                                                                              \
+  {                                                                                                                    \
+    ZLG_REAL *to = y;                                                                                                  \
+    _Pragma("GCC unroll 16") for (int j = 0; j < qb; j++) {                                                            \
+      _Pragma("GCC unroll 4") for (int v = 0; v < nv; v++) __VA_ARGS__;                                                \
+      to += ys;                                                                                                        \
+      __asm__("" : "+r"(to));                                                                                          \
+    }                                                                                                                  \
+  }
+
 ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *f, int64_t fs, int64_t p, ZLG_REAL *y,
                                  int64_t ys, const struct ZLG_C(zlg_end) * end, const int64_t fj, const int qb,
                                  const int nv) {
@@ -157,23 +169,14 @@ ZLG_INLINE void ZLG_C(zlg_block)(const ZLG_REAL *x, int64_t xs, const ZLG_REAL *
       for (int v = 0; v < nv; v++) sum[j][v] = ZLG_FMA(factor, in[v], sum[j][v]);
     }
   }
-  if (end->mode == ZLG_STORE) {
-#pragma GCC unroll 16
-    for (int j = 0; j < qb; j++)
-#pragma GCC unroll 4
-      for (int v = 0; v < nv; v++) *(ZLG_C(zlg_loose) *)(y + j * ys + v * ZLG_V) = sum[j][v];
-  } else if (end->mode == ZLG_STREAM) {
-#pragma GCC unroll 16
-    for (int j = 0; j < qb; j++)
-#pragma GCC unroll 4
-      for (int v = 0; v < nv; v++) ZLG_C(zlg_stream)(y + j * ys + v * ZLG_V, sum[j][v]);
-  } else {
-#pragma GCC unroll 16
-    for (int j = 0; j < qb; j++)
-#pragma GCC unroll 4
-      for (int v = 0; v < nv; v++) ZLG_C(zlg_put)(y + j * ys + v * ZLG_V, sum[j][v], end);
-  }
+  if (end->mode == ZLG_STORE)
+    ZLG_EACH_SUM(*(ZLG_C(zlg_loose) *)(to + v * ZLG_V) = sum[j][v])
+  else if (end->mode == ZLG_STREAM)
+    ZLG_EACH_SUM(ZLG_C(zlg_stream)(to + v * ZLG_V, sum[j][v]))
+  else
+    ZLG_EACH_SUM(ZLG_C(zlg_put)(to + v * ZLG_V, sum[j][v], end))
 }
+#undef ZLG_EACH_SUM
 
 /* Columns j to j + qb of a step, everywhere in the panel. */
 typedef void ZLG_C(zlg_sweep)(const struct ZLG_C(zlg_step) *, int64_t);
