@@ -28,7 +28,7 @@ static void write_both(const char *name, const double *values, int count) {
 static void make_inputs(void) {
   uint64_t state = 7;
   for (int f = 0; f < FACTORS; f++) {
-    char name[8];
+    char name[16];
     int count = shapes[f][0] * shapes[f][1];
     for (int i = 0; i < count; i++) factors[f][i] = small(&state);
     snprintf(name, sizeof name, "f%d", f + 1);
