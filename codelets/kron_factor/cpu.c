@@ -21,7 +21,7 @@
 #define STREAM_BYTES (4 << 20)                   /* of the least Y that is written past the caches */
 #define PREFIX_MOST 1024                         /* elements of a lane in the prefix's panels */
 #define GROUP_MOST (128 * 64 / ZLG_VECTOR_BYTES) /* elements of a lane in the others'; twice that for two factors */
-#define PANEL_VECTORS (ZLG_VECTOR_BYTES == 64 ? 4 : 3)
+#define PANEL_VECTORS (ZLG_VECTOR_BYTES == 64 ? 4 : 2)
 #define SPARE 192 /* bytes between two parts of the scratch, so that they do not fall on each other in a cache */
 
 static int64_t larger(int64_t a, int64_t b) {
