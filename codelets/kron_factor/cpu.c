@@ -22,6 +22,9 @@
 #define PREFIX_MOST 1024                         /* elements of a lane in the prefix's panels */
 #define GROUP_MOST (128 * 64 / ZLG_VECTOR_BYTES) /* elements of a lane in the others'; twice that for two factors */
 #define PANEL_VECTORS (ZLG_VECTOR_BYTES == 64 ? 4 : 2)
+/* From the last to the first, neighbours form groups and nothing is strided: worth more multiplications than the least.
+ */
+#define BACKWARDS_MOST 1.5
 #define SPARE 192 /* bytes between two parts of the scratch, so that they do not fall on each other in a cache */
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -177,7 +180,8 @@ static int64_t side_by_side(const struct zlg_kron_factor_args *args, int64_t in,
 }
 
 static void make_chain(const struct zlg_kron_factor_args *args, struct zlg_chain *chain) {
-  const bool backwards = all_square(args) || multiplications(args, true) <= 1.0001 * multiplications(args, false);
+  const bool backwards =
+      all_square(args) || multiplications(args, true) <= BACKWARDS_MOST * multiplications(args, false);
   const int64_t element = element_bytes(args->type), lanes = ZLG_VECTOR_BYTES / element;
   int64_t extent[ZLG_KRON_FACTORS];
   chain->groups = 0;
