@@ -89,11 +89,19 @@ static double get(zlg_type type, const void *values, int64_t index) {
   return type == ZLG_F32 ? (double)((const float *)values)[index] : ((const double *)values)[index];
 }
 
+/* Zeros that begin with a line of the cache: ours and the peers' alike. */
+static void *lines_of(size_t bytes) {
+  const size_t whole = (bytes + 63) / 64 * 64;
+  void *memory = aligned_alloc(64, whole);
+  if (memory) memset(memory, 0, whole);
+  return memory;
+}
+
 /* count values of N(0, deviation^2), the first million again and again: a gigabyte of them is made in a second. */
 static void *normal_array(zlg_type type, int64_t count, double deviation, uint64_t seed) {
   const int64_t period = 1000003;
   size_t size = zlg_type_size(type);
-  char *values = malloc((size_t)count * size + 64);
+  char *values = lines_of((size_t)count * size + 64);
   if (!values) return NULL;
   bench_random_normal(type, values, count < period ? count : period, deviation, seed);
   for (int64_t done = period; done < count; done += period)
@@ -129,10 +137,10 @@ static bool allocate(struct kron_problem *problem) {
   const struct kron_shape *shape = &problem->shape;
   size_t size = zlg_type_size(problem->type), part = (size_t)(problem->peer_m * problem->widest) * size + 64;
   problem->x = normal_array(problem->type, shape->m * problem->k, 1, 1);
-  problem->y = calloc((size_t)(shape->m * problem->l) + 8, size);
-  problem->peer_y = malloc((size_t)(problem->peer_m * problem->l) * size + 64);
+  problem->y = lines_of(((size_t)(shape->m * problem->l) + 8) * size);
+  problem->peer_y = lines_of((size_t)(problem->peer_m * problem->l) * size + 64);
   bool whole = problem->x && problem->y && problem->peer_y;
-  for (int k = 0; k < 2; k++) whole &= (problem->scratch[k] = malloc(part)) != NULL;
+  for (int k = 0; k < 2; k++) whole &= (problem->scratch[k] = lines_of(part)) != NULL;
   for (int i = 0; i < shape->count; i++) {
     double deviation = 1 / sqrt((double)shape->p[i]);
     problem->factors[i] = normal_array(problem->type, shape->p[i] * shape->q[i], deviation, 2 + (uint64_t)i);
