@@ -25,9 +25,7 @@ void zlg_accumulate_count(const void *arguments, struct zlg_count *count) {
 uint32_t zlg_accumulate_footprint(const void *arguments) {
   const struct zlg_accumulate_args *args = arguments;
   const int64_t parts[] = {args->type, args->m, args->r, args->y_order, args->parts, args->beta != 0};
-  uint32_t hash = ZLG_HASH_SEED;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) hash = zlg_hash_u64(hash, (uint64_t)parts[i]);
-  return hash;
+  return zlg_hash_parts(parts, sizeof parts / sizeof *parts);
 }
 
 void zlg_accumulate_family(const void *arguments, struct zlg_family *family) {

@@ -2,6 +2,7 @@
 #ifndef ZLG_COMMON_TASK_H
 #define ZLG_COMMON_TASK_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "codelets/common/isa.h"
@@ -30,5 +31,11 @@ static inline uint32_t zlg_hash_u64(uint32_t hash, uint64_t value) {
   return hash;
 }
 #define ZLG_HASH_SEED 2166136261u
+/* The hash of `count` of them: what a footprint consists of, or begins with. */
+static inline uint32_t zlg_hash_parts(const int64_t *parts, size_t count) {
+  uint32_t hash = ZLG_HASH_SEED;
+  for (size_t i = 0; i < count; i++) hash = zlg_hash_u64(hash, (uint64_t)parts[i]);
+  return hash;
+}
 
 #endif

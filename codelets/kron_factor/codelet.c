@@ -42,8 +42,7 @@ void zlg_kron_factor_count(const void *arguments, struct zlg_count *count) {
 uint32_t zlg_kron_factor_footprint(const void *arguments) {
   const struct zlg_kron_factor_args *args = arguments;
   const int64_t parts[] = {args->type, args->vectors, args->x_order, args->y_order, args->beta != 0, args->count};
-  uint32_t hash = ZLG_HASH_SEED;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) hash = zlg_hash_u64(hash, (uint64_t)parts[i]);
+  uint32_t hash = zlg_hash_parts(parts, sizeof parts / sizeof *parts);
   for (int i = 0; i < args->count; i++) {
     hash = zlg_hash_u64(hash, (uint64_t)args->p[i]);
     hash = zlg_hash_u64(hash, (uint64_t)args->q[i]);

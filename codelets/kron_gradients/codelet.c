@@ -41,8 +41,7 @@ uint32_t zlg_kron_gradients_footprint(const void *arguments) {
   const struct zlg_kron_gradients_args *args = arguments;
   const int64_t parts[] = {args->type,     args->vectors,   args->x_order,  args->dy_order,
                            args->dx_order, args->beta != 0, args->wants_dx, args->count};
-  uint32_t hash = ZLG_HASH_SEED;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) hash = zlg_hash_u64(hash, (uint64_t)parts[i]);
+  uint32_t hash = zlg_hash_parts(parts, sizeof parts / sizeof *parts);
   for (int i = 0; i < args->count; i++) {
     hash = zlg_hash_u64(hash, (uint64_t)args->p[i]);
     hash = zlg_hash_u64(hash, (uint64_t)args->q[i]);

@@ -21,16 +21,6 @@
 #define LINE_BYTES 4096   /* of a file's row that a block takes at least */
 #define STARPU_MOST INT64_C(0x7fffffff)
 
-static int64_t min64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t max64(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
 void zlg_chain_args(const struct zlg_chain *chain, const struct zlg_links *links, int begin, int count,
                     struct zlg_kron_factor_args *args) {
   args->type = chain->type;

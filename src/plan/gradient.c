@@ -34,10 +34,6 @@ struct run {
   zlg_request *request;
 };
 
-static int64_t min64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
 /* ---- shape ------------------------------------------------------------------------------------------------------ */
 
 static zlg_order block_order(const zlg_matrix *matrix) {

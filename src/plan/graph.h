@@ -7,6 +7,16 @@
 #include "codelets/common/starpu_compat.h"
 #include "src/plan/plan.h"
 
+static inline int64_t min64(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static inline int64_t max64(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+static inline int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+
 /* A tile of a matrix as StarPU knows it: in place where the matrix lies in memory, else staged through a buffer.
  * `pending` counts the tasks under way that use it, under the request's lock. */
 struct zlg_tile {

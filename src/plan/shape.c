@@ -35,16 +35,6 @@
 #define STARPU_MOST INT64_C(0x7fffffff) /* elements in a direction of a handle */
 #define PARTS_MOST_BYTES (64ll << 20)
 
-static int64_t min64(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t max64(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-
 /* The tile length for `total` cut into pieces of about `want`: pieces of equal length, a multiple of 64. */
 static int64_t balanced(int64_t total, int64_t want) {
   want = max64(want, 1);
