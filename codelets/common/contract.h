@@ -8,6 +8,7 @@
  * over p inside: QB + NV loads for QB NV multiply-adds. A panel comes about in two ways. Where an element's trail is
  * long, its vectors are lanes as they lie (zlg_pass_trail). Where it is short, as behind the last factor of a row,
  * lanes are the leading index: lines are transposed in registers on the way in and on the way out (zlg_pass_lead).
+ * Rows under a factor of whole vectors need no panel: its columns are the lanes (zlg_pass_rows).
  *
  * Sums run over p upwards from 0 in fused multiply-adds where the instruction set has them, whatever the lane, so that
  * an element's bits depend on its own tensor only. */

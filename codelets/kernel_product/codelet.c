@@ -73,12 +73,10 @@ void zlg_kernel_product_count(const void *arguments, struct zlg_count *count) {
 
 uint32_t zlg_kernel_product_footprint(const void *arguments) {
   const struct zlg_kernel_product_args *args = arguments;
-  uint32_t hash = ZLG_HASH_SEED;
   const int64_t parts[] = {args->kind,      args->type,   args->m,
                            args->n,         args->d,      args->r,
                            args->isotropic, args->degree, 2 * args->alpha == floor(2 * args->alpha)};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) hash = zlg_hash_u64(hash, (uint64_t)parts[i]);
-  return hash;
+  return zlg_hash_parts(parts, sizeof parts / sizeof *parts);
 }
 
 void zlg_kernel_product_family(const void *arguments, struct zlg_family *family) {
