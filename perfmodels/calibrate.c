@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "codelets/common/starpu_compat.h"
 #include "perfmodels/perfmodels.h"
@@ -368,7 +367,7 @@ static int check_options(zlg_context *context, const zlg_calibration_options *o)
                     o->struct_size, sizeof *o);
   if (o->samples < LEAST_SAMPLES || o->samples > MOST_SAMPLES)
     return zlg_fail(context, ZLG_EINVAL, "samples = %d, expected %d to %d", o->samples, LEAST_SAMPLES, MOST_SAMPLES);
-  if (context->pid != getpid())
+  if (!zlg_context_is_ours(context))
     return zlg_fail(context, ZLG_ESTATE, "this process was forked from the one that made the context");
   return ZLG_OK;
 }

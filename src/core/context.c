@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "codelets/common/codelet.h"
 #include "codelets/common/model.h"
@@ -45,6 +44,30 @@ static int check_options(const zlg_context_options *o) {
   return ZLG_OK;
 }
 
+/* ---- forks: counted, since asking for the process is a call into the kernel ---- */
+
+static atomic_int forks;
+
+static void count_fork(void) {
+  atomic_fetch_add(&forks, 1);
+}
+
+static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, count_fork);
+}
+
+int zlg_forks(void) {
+  static pthread_once_t watched = PTHREAD_ONCE_INIT;
+  pthread_once(&watched, watch_forks);
+  return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+bool zlg_context_is_ours(const zlg_context *context) {
+  return context->forks == zlg_forks();
+}
+
+/* ---- contexts ---- */
+
 static atomic_uint_fast64_t serials;
 
 int zlg_context_create(zlg_context **context, const zlg_context_options *options) {
@@ -63,7 +86,7 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
   }
   atomic_init(&made->references, 1);
   made->serial = atomic_fetch_add(&serials, 1) + 1;
-  made->pid = getpid();
+  made->forks = zlg_forks();
   made->options = *options;
   if (made->options.direct_seconds < 0) made->options.direct_seconds = 50e-6;
   made->memory_limit = options->memory_limit ? options->memory_limit : zlg_machine_get()->memory_bytes / 8;
@@ -90,7 +113,7 @@ zlg_context *zlg_context_retain(zlg_context *context) {
 
 void zlg_context_release(zlg_context *context) {
   if (!context || atomic_fetch_sub(&context->references, 1) != 1) return;
-  zlg_staging_end(&context->staging, context->pid == getpid());
+  zlg_staging_end(&context->staging, zlg_context_is_ours(context));
   zlg_runtime_release(context);
   zlg_free(context);
   zlg_allocator_lock(-1);

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/types.h>
+#include <stdbool.h>
 
 #include "src/core/staging.h"
 #include "zellige/context.h"
@@ -14,7 +14,7 @@ struct zlg_context {
   uint64_t serial;             /* see zlg_context_serial() */
   zlg_context_options options; /* as given, defaults filled in; strings are not kept */
   zlg_runtime_mode mode;       /* OWN or SHARED */
-  pid_t pid;                   /* of the process that made it */
+  int forks;                   /* zlg_forks() in the process that made it */
   int64_t memory_limit;
   struct zlg_staging staging;
   int worker_count;
@@ -28,5 +28,11 @@ struct zlg_context {
 };
 
 zlg_context *zlg_context_retain(zlg_context *context);
+
+/* How many forks lie between the process that made the first context and this one: children have none of the workers of
+ * their parents. */
+int zlg_forks(void);
+/* This process is the one that made it. */
+bool zlg_context_is_ours(const zlg_context *context);
 
 #endif

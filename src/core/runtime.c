@@ -34,7 +34,8 @@ static struct {
   int contexts;                                  /* of either mode */
   int owners;                                    /* OWN contexts; StarPU is ours while > 0 */
   int active;                                    /* requests under way of OWN contexts */
-  pid_t pid;                                     /* the process that has the workers: not a child it forked */
+  bool awake;                                    /* their workers run */
+  int forks;                                     /* zlg_forks() of the process that has the workers */
   int cpu_workers, opencl_workers, cuda_workers; /* as the first OWN context asked */
   char scheduler[64];
   char model_warning[768];   /* about the calibrated models in force */
@@ -230,7 +231,7 @@ static int start_own(zlg_context *context) {
   if (status != ZLG_OK) return status;
   if (!ZLG_SIMULATED) zlg_affinity_apply(options->bind_workers, &processors);
   if (starpu_memory_nodes_get_count() > 1) starpu_profiling_status_set(STARPU_PROFILING_ENABLE);
-  runtime.pid = getpid();
+  runtime.forks = zlg_forks();
   runtime.cpu_workers = options->cpu_workers;
   runtime.opencl_workers = options->opencl_workers;
   runtime.cuda_workers = options->cuda_workers;
@@ -262,7 +263,7 @@ static int join_own(const zlg_context_options *options) {
 }
 
 static int resolve_mode(zlg_context *context) {
-  if (runtime.owners > 0 && runtime.pid != getpid())
+  if (runtime.owners > 0 && runtime.forks != zlg_forks())
     return zlg_fail(NULL, ZLG_ESTATE,
                     "this process was forked from one with a context, whose workers it does not have: make contexts "
                     "after fork(), or call exec");
@@ -376,7 +377,7 @@ static void forget_programs(void) {
 void zlg_runtime_release(zlg_context *context) {
   for (int i = 0; i < context->worker_count; i++) zlg_free((char *)context->workers[i].name);
   zlg_free(context->workers);
-  if (context->pid != getpid()) return; /* a forked child: StarPU is the parent's */
+  if (!zlg_context_is_ours(context)) return; /* a forked child: StarPU is the parent's */
   pthread_mutex_lock(&runtime.lock);
   if (--runtime.contexts == 0) forget_programs();
   if (context->mode == ZLG_RUNTIME_SHARED) {

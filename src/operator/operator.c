@@ -2,7 +2,6 @@
 #include "src/operator/operator.h"
 
 #include <math.h>
-#include <unistd.h>
 
 #include "src/core/context.h"
 #include "src/core/error.h"
@@ -81,7 +80,7 @@ int zlg_operator_check(const zlg_operator *A, enum zlg_side side, zlg_op op, dou
                        double beta, const zlg_matrix *Y) {
   if (!A) return zlg_fail(NULL, ZLG_EINVAL, "A is NULL, expected an operator");
   if (!X || !Y) return zlg_fail(A->context, ZLG_EINVAL, "%s is NULL, expected a matrix", X ? "Y" : "X");
-  if (A->context->pid != getpid())
+  if (!zlg_context_is_ours(A->context))
     return zlg_fail(A->context, ZLG_ESTATE, "the context was made before fork() and its workers are the parent's");
   int status = check_op(A, op);
   if (status == ZLG_OK) status = check_common(A, X, Y);
