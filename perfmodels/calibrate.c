@@ -419,6 +419,7 @@ int zlg_calibrate(zlg_context *context, const zlg_calibration_options *options, 
                     options->only ? options->only : "");
   if (!(c.result = make_result(&c, cases))) return zlg_fail(context, ZLG_ENOMEM, "no memory for a calibration");
   zlg_runtime_enter(context);
+  zlg_runtime_wake(context);
   status = run_all(&c);
   zlg_runtime_leave(context);
   if (status == ZLG_OK) zlg_measure_limits(zlg_machine_get()->cores, &c.result->info.limits);

@@ -29,6 +29,7 @@ static zlg_request *make(zlg_context *context) {
   if (!request) return NULL;
   size_t workers = (size_t)context->worker_count + 1;
   request->context = zlg_context_retain(context);
+  request->wake_at = -1;
   request->tallies = zlg_calloc(workers, sizeof *request->tallies);
   request->worker_reports = zlg_calloc(workers, sizeof *request->worker_reports);
   zlg_monitor_init(&request->monitor);
@@ -76,9 +77,17 @@ static void wait_a_little(zlg_request *request) {
   zlg_monitor_wait(&request->monitor, TICK_SECONDS);
 }
 
-void zlg_request_wait_change(zlg_request *request) {
+void zlg_request_work(zlg_request *request) {
+  if (!request->working) zlg_runtime_wake(request->context);
+  request->working = true;
+}
+
+void zlg_request_wait_tasks(zlg_request *request, int tasks) {
+  zlg_request_work(request);
   zlg_runtime_schedule();
-  wait_a_little(request);
+  request->wake_at = tasks;
+  if (request->in_flight > tasks) wait_a_little(request);
+  request->wake_at = -1;
   if (!request->threaded) tick(request, false);
 }
 

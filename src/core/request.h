@@ -23,6 +23,8 @@ struct zlg_request {
   struct zlg_monitor monitor; /* woken when a task ended, or the request did */
   atomic_int cancelled;
   bool done, threaded;
+  bool working; /* the workers were woken for it; as the next, the driver's alone */
+  int early;    /* tasks submitted before that */
   atomic_int status;
   char message[ZLG_MESSAGE_BYTES];
   pthread_t thread;
@@ -32,6 +34,7 @@ struct zlg_request {
 
   double begin, end, last_tick;
   int in_flight; /* tasks submitted and not ended */
+  int wake_at;   /* the driver waits until so few are; -1 while it does not wait */
   int64_t tasks_done;
   double work_done;
   struct zlg_tally *tallies; /* one per worker of the context */
@@ -56,9 +59,11 @@ int zlg_request_start(zlg_context *context, bool threaded, const zlg_report *kno
 void zlg_request_fail(zlg_request *request, int status);
 /* ZLG_OK while work should go on, else why not. Lock held or not. */
 int zlg_request_state(zlg_request *request);
-/* With the lock held: waits until something changed or a tenth of a second passed; calls the progress function (lock
- * released meanwhile) where the driver is the waiting thread. */
-void zlg_request_wait_change(zlg_request *request);
+/* The driver, once tasks are there: workers start. */
+void zlg_request_work(zlg_request *request);
+/* The driver, with the lock held: waits until at most `tasks` are in flight, the request failed or a tenth of a second
+ * passed; calls the progress function (lock released meanwhile) where the driver is the waiting thread. */
+void zlg_request_wait_tasks(zlg_request *request, int tasks);
 /* A task ended on StarPU's worker `id`, lock held: counts it. `begin` as the codelet stamped it; `predicted` seconds.
  * Returns the seconds that it had the worker to itself: launches of a device overlap. */
 double zlg_request_task_done(zlg_request *request, int id, const char *codelet, double begin, double end, double work,

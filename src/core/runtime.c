@@ -389,17 +389,35 @@ void zlg_runtime_release(zlg_context *context) {
   pthread_mutex_unlock(&runtime.lock);
 }
 
+/* Under the lock. */
+static void wake(void) {
+  if (!runtime.awake) work();
+  runtime.awake = true;
+}
+
 void zlg_runtime_enter(const zlg_context *context) {
   if (context->mode != ZLG_RUNTIME_OWN) return;
   pthread_mutex_lock(&runtime.lock);
-  if (runtime.active++ == 0) work();
+  runtime.active++;
+  /* Where StarPU bounds what is submitted, a submission may wait for a task to end. */
+  if (nonempty_env("STARPU_LIMIT_MAX_SUBMITTED_TASKS")) wake();
+  pthread_mutex_unlock(&runtime.lock);
+}
+
+void zlg_runtime_wake(const zlg_context *context) {
+  if (context->mode != ZLG_RUNTIME_OWN) return;
+  pthread_mutex_lock(&runtime.lock);
+  wake();
   pthread_mutex_unlock(&runtime.lock);
 }
 
 void zlg_runtime_leave(const zlg_context *context) {
   if (context->mode != ZLG_RUNTIME_OWN) return;
   pthread_mutex_lock(&runtime.lock);
-  if (--runtime.active == 0) rest();
+  if (--runtime.active == 0 && runtime.awake) {
+    rest();
+    runtime.awake = false;
+  }
   pthread_mutex_unlock(&runtime.lock);
 }
 

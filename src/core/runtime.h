@@ -12,8 +12,11 @@
 int zlg_runtime_acquire(zlg_context *context);
 void zlg_runtime_release(zlg_context *context);
 
-/* Between these the workers run. Nested and concurrent use is counted. */
+/* Between enter and leave the workers run, from the first wake on, which comes before any wait for them: what is
+ * submitted before it is there when they start, and idle ones do not poll on the processors that submit. Nested and
+ * concurrent use is counted. */
 void zlg_runtime_enter(const zlg_context *context);
+void zlg_runtime_wake(const zlg_context *context);
 void zlg_runtime_leave(const zlg_context *context);
 
 /* Schedulers that hold tasks back until they are asked for them (graph_test) give them out: called before waiting. */

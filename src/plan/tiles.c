@@ -60,7 +60,7 @@ int zlg_tile_open(zlg_request *request, struct zlg_tile *tile, zlg_matrix *matri
 
 static void wait_until_idle(zlg_request *request, struct zlg_tile *tile) {
   zlg_monitor_lock(&request->monitor);
-  while (tile->pending > 0) zlg_request_wait_change(request);
+  while (tile->pending > 0) zlg_request_wait_tasks(request, request->in_flight / 2);
   zlg_monitor_unlock(&request->monitor);
 }
 

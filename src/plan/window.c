@@ -1,5 +1,6 @@
-/* The window: tasks are submitted while fewer than so many are under way, and come back here when they end. Everything
- * shared with the workers' threads is under the request's lock, taken once a task. */
+/* The window: tasks are submitted while fewer than so many are under way, and come back here when they end. Who submits
+ * waits until half of them have ended: on a machine whose cores are all workers', each of its turns costs one of them.
+ * Everything shared with the workers' threads is under the request's lock, taken once a task. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,19 +63,30 @@ static void task_ended(void *argument) {
   double seconds = zlg_request_task_done(request, id, task->codelet->name, head->start > 0 ? head->start : end, end,
                                          task->work, predicted);
   if (head->start > 0 && !ZLG_SIMULATED) zlg_model_learn(task->codelet, task->args, kind, seconds);
-  bool wake = --request->in_flight == 0 || request->in_flight % 4 == 0;
+  const bool wake = --request->in_flight <= request->wake_at;
   for (int i = 0; i < ZLG_TASK_TILES; i++)
-    if (task->pending[i] && --*task->pending[i] == 0) wake = true;
+    if (task->pending[i]) --*task->pending[i];
   /* All under the lock: as soon as it is free the request, the context and their allocator may be gone. */
   zlg_free(task);
   if (wake) zlg_monitor_wake(&request->monitor);
   zlg_monitor_unlock(&request->monitor);
 }
 
+/* Workers start when a few tasks each are there, or reading tiles takes so long that there is one: the tasks of a short
+ * request are then submitted by a processor that no idle worker polls on. */
+#define EARLY_TASKS 8
+#define EARLY_SECONDS 1e-4
+static void start_workers(zlg_request *request) {
+  if (request->working) return;
+  const bool enough = ++request->early >= EARLY_TASKS * request->context->worker_count;
+  if (enough || zlg_clock() - request->begin > EARLY_SECONDS) zlg_request_work(request);
+}
+
 static int take_place(struct zlg_task *task, int64_t window) {
   zlg_request *request = task->request;
   zlg_monitor_lock(&request->monitor);
-  while (request->in_flight >= window && zlg_request_state(request) == ZLG_OK) zlg_request_wait_change(request);
+  while (request->in_flight >= window && zlg_request_state(request) == ZLG_OK)
+    zlg_request_wait_tasks(request, (int)window / 2);
   int status = zlg_request_state(request);
   if (status == ZLG_OK) {
     request->in_flight++;
@@ -118,6 +130,7 @@ static int refused(struct starpu_task *starpu, struct zlg_task *task, int code) 
 
 int zlg_task_submit(struct zlg_task *task, int64_t window, const starpu_data_handle_t *handles,
                     const enum starpu_data_access_mode *modes, int count) {
+  zlg_request *const request = task->request; /* the task may have ended and gone when it is submitted */
   int status = take_place(task, window);
   if (status != ZLG_OK) {
     zlg_free(task);
@@ -130,7 +143,10 @@ int zlg_task_submit(struct zlg_task *task, int64_t window, const starpu_data_han
   starpu->callback_func = task_ended;
   starpu->callback_arg = task;
   int code = set_buffers(starpu, handles, modes, count) == ZLG_OK ? starpu_task_submit(starpu) : -ENOMEM;
-  if (code == 0) return ZLG_OK;
+  if (code == 0) {
+    start_workers(request);
+    return ZLG_OK;
+  }
   status = refused(starpu, task, code);
   give_place_back(task);
   zlg_free(task);
@@ -139,6 +155,6 @@ int zlg_task_submit(struct zlg_task *task, int64_t window, const starpu_data_han
 
 void zlg_tasks_drain(zlg_request *request) {
   zlg_monitor_lock(&request->monitor);
-  while (request->in_flight > 0) zlg_request_wait_change(request);
+  while (request->in_flight > 0) zlg_request_wait_tasks(request, 0);
   zlg_monitor_unlock(&request->monitor);
 }
