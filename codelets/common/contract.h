@@ -75,6 +75,7 @@ struct zlg_chain {
   struct zlg_group group[ZLG_CHAIN_MOST], prefix;
   int groups;
   bool split;                                /* there is a prefix */
+  bool turned;                               /* x and y lie in different orders, and the first group turns vectors */
   int64_t in, out;                           /* elements of a vector */
   int64_t piece_in, piece_out, piece_widest; /* of a piece: before and after the groups, at most */
 };
@@ -388,9 +389,10 @@ static int64_t ZLG_C(zlg_even)(ZLG_REAL *const *lines) {
     }                                                                                                                  \
   }
 
-/* ZLG_V lines of n elements into the lanes of n vectors, ld apart. */
-static void ZLG_C(zlg_transpose_in)(ZLG_REAL *const *lines, int64_t n, ZLG_REAL *panel, int64_t ld) {
-  const int64_t step = ZLG_C(zlg_even)(lines), ahead = step * ld;
+/* ZLG_V lines of n elements into the lanes of n vectors, ld apart. Asks for what comes next: the same lines' next n
+ * elements (along), or as many lines further on. */
+static void ZLG_C(zlg_transpose_in)(ZLG_REAL *const *lines, int64_t n, ZLG_REAL *panel, int64_t ld, bool along) {
+  const int64_t step = ZLG_C(zlg_even)(lines), ahead = along ? n : step * ld;
   int64_t s = 0;
   for (; s + ZLG_V <= n; s += ZLG_V) {
     ZLG_VEC r[ZLG_V];
@@ -499,14 +501,18 @@ ZLG_INLINE void ZLG_C(zlg_ask)(const ZLG_REAL *line, int64_t element, int64_t n,
         __builtin_prefetch(line + v * ZLG_V);
 }
 
+/* Elements that are read several times do so from a panel, not from lines that may fall on each other in the cache. */
+ZLG_INLINE bool ZLG_C(zlg_wants_panel)(const struct zlg_group *g) {
+  return g->step[0].q > zlg_block_most[g->vectors - 1] && g->step[0].p > 8;
+}
+
 /* One tensor's panels, along `count` trailing elements. */
 static void ZLG_C(zlg_panels)(const struct zlg_group *g, const ZLG_REAL *const *factors, int64_t count,
                               const ZLG_REAL *from, int64_t xe, ZLG_REAL *to, int64_t ye,
                               const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels, bool far) {
   static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
-  const int most = g->vectors, columns = zlg_block_most[most - 1];
-  /* Read several times, and not from lines that may fall on each other in the cache. */
-  const bool copied = g->step[0].q > columns && g->step[0].p > 8;
+  const int most = g->vectors;
+  const bool copied = ZLG_C(zlg_wants_panel)(g);
   for (int64_t t = 0, lanes; t < count; t += lanes) {
     const int64_t rest = count - t;
     const int nv = rest >= (int64_t)most * ZLG_V ? most : (int)((rest + ZLG_V - 1) / ZLG_V);
@@ -569,13 +575,52 @@ static void ZLG_C(zlg_pass_lead)(const struct zlg_group *g, const ZLG_REAL *cons
       if (++b == counts[1]) b = 0, a++;
     }
     for (int i = used; i < lanes; i++) from[i] = from[0], to[i] = to[0];
-    for (int v = 0; v < nv; v++) ZLG_C(zlg_transpose_in)(from + v * ZLG_V, g->in * inner, panels[0] + v * ZLG_V, lanes);
+    for (int v = 0; v < nv; v++)
+      ZLG_C(zlg_transpose_in)(from + v * ZLG_V, g->in * inner, panels[0] + v * ZLG_V, lanes, false);
     ZLG_C(zlg_run_group)(g, factors, nv, inner, panels[0], lanes, panels[2], lanes, &plain, panels);
     for (int v = 0; v < nv; v++) {
       const int here = used - v * ZLG_V < ZLG_V ? used - v * ZLG_V : ZLG_V;
       if (here > 0) ZLG_C(zlg_transpose_out)(panels[2] + v * ZLG_V, lanes, g->out * inner, to + v * ZLG_V, here, end);
     }
     at += used;
+  }
+}
+
+/* One group whose trail is one element, between two orders: lanes are vectors, each of `lead` lines. x_rows: a vector's
+ * elements lie side by side in x, and vectors xs apart, and in y the same element of all vectors does, and elements ys
+ * apart; else the other way round. */
+static void ZLG_C(zlg_pass_turn)(const struct zlg_group *g, const ZLG_REAL *const *factors, int64_t vectors,
+                                 bool x_rows, const ZLG_REAL *x, int64_t xs, ZLG_REAL *y, int64_t ys,
+                                 const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels) {
+  static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
+  const int most = g->vectors;
+  const bool copied = ZLG_C(zlg_wants_panel)(g);
+  for (int64_t v = 0, used; v < vectors; v += used) {
+    const int64_t rest = vectors - v;
+    const int nv = rest >= (int64_t)most * ZLG_V ? most : (int)((rest + ZLG_V - 1) / ZLG_V), lanes = nv * ZLG_V;
+    const int tail = rest < lanes ? (int)rest - lanes + ZLG_V : 0;
+    used = rest < lanes ? rest : lanes;
+    for (int64_t l = 0; l < g->lead; l++) {
+      ZLG_REAL *lines[4 * ZLG_V]; /* of the side that is stored by vectors */
+      ZLG_REAL *const row = x_rows ? (ZLG_REAL *)(uintptr_t)x + v * xs + l * g->in : y + v * ys + l * g->out;
+      for (int i = 0; i < lanes; i++) lines[i] = row + (i < used ? i : 0) * (x_rows ? xs : ys);
+      if (x_rows) {
+        ZLG_REAL *to = y + l * g->out * ys + v;
+        for (int w = 0; w < lanes; w += ZLG_V) ZLG_C(zlg_transpose_in)(lines + w, g->in, panels[0] + w, lanes, true);
+        ZLG_C(zlg_run_group)
+        (g, factors, nv, 1, panels[0], lanes, tail ? panels[2] : to, tail ? lanes : ys, tail ? &plain : end, panels);
+        if (tail) ZLG_C(zlg_panel_out)(panels[2], g->out, nv, tail, to, ys, end);
+      } else {
+        const ZLG_REAL *from = x + l * g->in * xs + v;
+        const bool in_panel = tail || copied;
+        ZLG_C(zlg_ask)(from + g->in * xs, xs, g->in, nv, 0);
+        if (in_panel) ZLG_C(zlg_panel_in)(from, xs, g->in, nv, tail, panels[0]);
+        ZLG_C(zlg_run_group)
+        (g, factors, nv, 1, in_panel ? panels[0] : from, in_panel ? lanes : xs, panels[2], lanes, &plain, panels);
+        for (int w = 0; w < used; w += ZLG_V) ZLG_C(zlg_transpose_out)
+        (panels[2] + w, lanes, g->out, lines + w, used - w < ZLG_V ? (int)used - w : ZLG_V, end);
+      }
+    }
   }
 }
 
@@ -678,19 +723,21 @@ static void ZLG_C(zlg_pass)(const struct zlg_group *g, const ZLG_REAL *const *fa
 
 /* ---- chains ---- */
 
-/* The groups behind the prefix, over `outer` tensors. */
-static void ZLG_C(zlg_chain)(const struct zlg_chain *c, const ZLG_REAL *const *factors, int64_t outer, int64_t inner,
-                             const ZLG_REAL *x, int64_t xo, int64_t xe, ZLG_REAL *y, int64_t yo, int64_t ye,
-                             const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *tensors, ZLG_REAL *const *panels) {
+/* The groups behind the prefix from the begin-th on, over `outer` tensors, which in between lie `pad` elements apart;
+ * one that does not begin with the first finds its tensors in tensors[0]. */
+static void ZLG_C(zlg_chain)(const struct zlg_chain *c, int begin, const ZLG_REAL *const *factors, int64_t outer,
+                             int64_t inner, int64_t pad, const ZLG_REAL *x, int64_t xo, int64_t xe, ZLG_REAL *y,
+                             int64_t yo, int64_t ye, const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *tensors,
+                             ZLG_REAL *const *panels) {
   static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
-  for (int i = 0; i < c->groups; i++) {
+  for (int i = begin; i < c->groups; i++) {
     const struct zlg_group *g = &c->group[i];
     const bool first = i == 0, last = i == c->groups - 1;
-    ZLG_REAL *to = last ? y : tensors[i & 1];
+    const ZLG_REAL *from = first ? x : tensors[(i - 1) & 1];
     ZLG_C(zlg_pass)
-    (g, factors, outer, inner, x, first ? xo : g->lead * g->in * g->trail * inner, first ? xe : inner, 0, to,
-     last ? yo : g->lead * g->out * g->trail * inner, last ? ye : inner, last ? end : &plain, panels, first || last);
-    x = to;
+    (g, factors, outer, inner, from, first ? xo : g->lead * g->in * g->trail * inner + pad, first ? xe : inner, 0,
+     last ? y : tensors[i & 1], last ? yo : g->lead * g->out * g->trail * inner + pad, last ? ye : inner,
+     last ? end : &plain, panels, first || last);
   }
 }
 
@@ -702,7 +749,7 @@ static void ZLG_C(zlg_whole)(const struct zlg_chain *c, const ZLG_REAL *const *f
   static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
   const int64_t inner = rows ? 1 : vectors, outer = rows ? vectors : 1, xe = rows ? 1 : xs, ye = rows ? 1 : ys;
   if (!c->split) {
-    ZLG_C(zlg_chain)(c, factors, outer, inner, x, xs, xe, y, ys, ye, end, tensors, panels);
+    ZLG_C(zlg_chain)(c, 0, factors, outer, inner, 0, x, xs, xe, y, ys, ye, end, tensors, panels);
     return;
   }
   const int64_t apart = c->piece_out * inner + ZLG_PIECE_PAD(ZLG_REAL);
@@ -710,12 +757,38 @@ static void ZLG_C(zlg_whole)(const struct zlg_chain *c, const ZLG_REAL *const *f
     for (int64_t a = 0; a < c->prefix.in; a++) {
       const ZLG_REAL *piece = x + o * xs + a * c->piece_in * xe;
       ZLG_REAL *to = tensors[2] + a * apart;
-      ZLG_C(zlg_chain)(c, factors, 1, inner, piece, 0, xe, to, 0, inner, &plain, tensors, panels);
+      ZLG_C(zlg_chain)(c, 0, factors, 1, inner, 0, piece, 0, xe, to, 0, inner, &plain, tensors, panels);
     }
     ZLG_REAL *to = y + o * ys;
     ZLG_C(zlg_pass)
     (&c->prefix, factors, 1, inner, tensors[2], 0, inner, ZLG_PIECE_PAD(ZLG_REAL), to, 0, ye, end, panels, true);
   }
+}
+
+/* The same where x and y are stored in different orders (c->turned): the first group turns vectors on its way, all
+ * else is done in y's order. */
+static void ZLG_C(zlg_turned)(const struct zlg_chain *c, const ZLG_REAL *const *factors, int64_t vectors, bool x_rows,
+                              const ZLG_REAL *x, int64_t xs, ZLG_REAL *y, int64_t ys, const struct ZLG_C(zlg_end) * end,
+                              ZLG_REAL *const *tensors, ZLG_REAL *const *panels) {
+  static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
+  const struct zlg_group *first = &c->group[0];
+  const int64_t pad = ZLG_PIECE_PAD(ZLG_REAL); /* for lines that are written side by side */
+  const int64_t inner = x_rows ? vectors : 1, outer = x_rows ? 1 : vectors, ye = x_rows ? ys : 1;
+  const int64_t pieces = c->split ? c->prefix.in : 1, apart = c->piece_out * inner + pad;
+  const struct ZLG_C(zlg_end) *chain_end = c->split ? &plain : end;
+  const int64_t to_outer = c->split ? pieces * apart : ys, to_element = c->split ? inner : ye;
+  for (int64_t a = 0; a < pieces; a++) {
+    const ZLG_REAL *piece = x + a * c->piece_in * (x_rows ? 1 : xs);
+    ZLG_REAL *to = c->split ? tensors[2] + a * apart : y;
+    const bool alone = c->groups == 1;
+    const int64_t next = x_rows ? (alone ? to_element : inner) : alone ? to_outer : first->lead * first->out + pad;
+    ZLG_C(zlg_pass_turn)
+    (first, factors, vectors, x_rows, piece, xs, alone ? to : tensors[0], next, alone ? chain_end : &plain, panels);
+    ZLG_C(zlg_chain)
+    (c, 1, factors, outer, inner, pad, NULL, 0, 0, to, to_outer, to_element, chain_end, tensors, panels);
+  }
+  for (int64_t o = 0; o < outer && c->split; o++) ZLG_C(zlg_pass)
+  (&c->prefix, factors, 1, inner, tensors[2] + o * to_outer, 0, inner, pad, y + o * ys, 0, ye, end, panels, true);
 }
 
 #undef ZLG_EACH_LINE

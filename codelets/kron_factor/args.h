@@ -26,6 +26,7 @@ struct zlg_kron_factor_args {
   int64_t vectors;
   zlg_order x_order, y_order;
   double alpha, beta; /* beta = 0 never reads Y */
+  int64_t y_bytes; /* of the whole that this block of Y is a part of: large ones need not stay in caches; 0: itself */
 };
 
 /* The operands where they lie. ld counts elements, as in zlg_order: from vector to vector of a row-major block, from

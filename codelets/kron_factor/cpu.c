@@ -17,8 +17,10 @@
 
 #define VECTORS_BYTES (128 << 10)                /* of short vectors that are worked on together */
 #define TENSOR_BYTES (8 << 20)                   /* of columns that go through the factors side by side */
+#define LONG_LINES (512 / ZLG_VECTOR_BYTES)      /* vectors of the processor, of columns that no cache holds */
 #define PIECE_BYTES (384 << 10)                  /* of the largest vector that is not cut */
 #define STREAM_BYTES (4 << 20)                   /* of the least Y that is written past the caches */
+#define TURNED_MOST 64                           /* columns of a factor that turns vectors into rows */
 #define PREFIX_MOST 1024                         /* elements of a lane in the prefix's panels */
 #define GROUP_MOST (128 * 64 / ZLG_VECTOR_BYTES) /* elements of a lane in the others'; twice that for two factors */
 #define PANEL_VECTORS (ZLG_VECTOR_BYTES == 64 ? 4 : 2)
@@ -124,7 +126,7 @@ static struct zlg_group group_of(const struct zlg_kron_factor_args *args, const 
 static struct zlg_group_step *make_groups(const struct zlg_kron_factor_args *args, bool backwards, int first,
                                           int64_t most, int64_t *extent, struct zlg_chain *chain) {
   const int64_t lanes = ZLG_VECTOR_BYTES / element_bytes(args->type);
-  const bool rows = args->x_order == ZLG_ROW_MAJOR || args->y_order == ZLG_ROW_MAJOR;
+  const bool rows = (args->x_order == ZLG_ROW_MAJOR || args->y_order == ZLG_ROW_MAJOR) && !chain->turned;
   struct zlg_group_step *steps = chain->step;
   int64_t size = 1;
   for (int e = first; e < args->count; e++) size *= extent[e];
@@ -165,18 +167,31 @@ static int prefix_of(const struct zlg_kron_factor_args *args, int64_t side_bytes
   return count;
 }
 
-/* Vectors of a column-major block that go through the factors side by side: as many as lie in a panel's lanes, fewer
- * where that makes more than TENSOR_BYTES of them, but with large factors not one vector of lanes only. Of row-major
- * blocks that are cut: one. */
-static int64_t side_by_side(const struct zlg_kron_factor_args *args, int64_t in, int64_t out) {
-  if (args->x_order == ZLG_ROW_MAJOR || args->y_order == ZLG_ROW_MAJOR) return 1;
+/* Vectors that go through the factors side by side, where a block is column-major on one side at least: as many as lie
+ * in a panel's lanes; fewer where that makes more than TENSOR_BYTES of them, but where they leave the caches anyway, as
+ * many as make long lines. Of those that are turned into rows as many as one vector's lanes; of row-major blocks that
+ * are cut one. */
+static int64_t side_by_side(const struct zlg_kron_factor_args *args, bool turned, int64_t in, int64_t out) {
+  if ((args->x_order == ZLG_ROW_MAJOR || args->y_order == ZLG_ROW_MAJOR) && !turned) return 1;
   const int64_t lanes = ZLG_VECTOR_BYTES / element_bytes(args->type);
-  int32_t widest = 1;
-  for (int i = 0; i < args->count; i++) widest = args->p[i] > widest ? args->p[i] : widest;
-  int64_t count = TENSOR_BYTES / (larger(in, out) * ZLG_VECTOR_BYTES);
-  count = larger(count, widest >= 32 ? 2 : 1);
-  count = lanes * (count > PANEL_VECTORS ? PANEL_VECTORS : count);
+  const int64_t line = larger(in, out) * ZLG_VECTOR_BYTES, fit = TENSOR_BYTES / line;
+  int64_t count = fit >= PANEL_VECTORS ? PANEL_VECTORS : fit >= 2 ? fit : LONG_LINES;
+  if (turned && args->y_order == ZLG_ROW_MAJOR) count = 1;
+  count *= lanes;
   return count < args->vectors ? count : args->vectors;
+}
+
+/* Whether the first group turns vectors. It must be the last factors', and a few vectors would leave lanes empty. Into
+ * rows: large factors are faster over rows as they lie, and then a pass over what they take to turn it does not show.
+ * Into columns: those are written line by line in many places, which is slow unless they go past the caches as whole
+ * lines; vectors that shrink are better turned at the end. */
+static bool turns(const struct zlg_kron_factor_args *args, const struct zlg_chain *chain, bool backwards) {
+  const int last = args->count - 1;
+  const int64_t lanes = ZLG_VECTOR_BYTES / element_bytes(args->type);
+  if (args->x_order == args->y_order || factor_at(args, backwards, 0) != last || 2 * args->vectors < lanes)
+    return false;
+  if (args->y_order == ZLG_ROW_MAJOR) return args->q[last] < TURNED_MOST;
+  return args->alpha == 1 && args->beta == 0 && args->vectors % lanes == 0 && chain->in <= chain->out;
 }
 
 static void make_chain(const struct zlg_kron_factor_args *args, struct zlg_chain *chain) {
@@ -192,7 +207,9 @@ static void make_chain(const struct zlg_kron_factor_args *args, struct zlg_chain
     chain->out *= args->q[i];
   }
   struct span span;
-  const int cut = backwards ? prefix_of(args, side_by_side(args, chain->in, chain->out) * element, &span) : 0;
+  chain->turned = turns(args, chain, backwards);
+  const int64_t beside = side_by_side(args, chain->turned, chain->in, chain->out);
+  const int cut = backwards ? prefix_of(args, beside * element, &span) : 0;
   /* Few elements: groups so small that all lanes of a panel are in use. */
   const int64_t fill = args->vectors * chain->in / lanes;
   const int64_t most = fill >= GROUP_MOST ? GROUP_MOST : larger(fill, 4);
@@ -215,20 +232,21 @@ struct layout {
 
 static struct layout layout_of(const struct zlg_kron_factor_args *args, const struct zlg_chain *chain) {
   const int64_t element = element_bytes(args->type), lanes = ZLG_VECTOR_BYTES / element;
-  int64_t vectors = side_by_side(args, chain->in, chain->out);
+  const bool converted = args->x_order != args->y_order && !chain->turned;
+  int64_t vectors = side_by_side(args, chain->turned, chain->in, chain->out);
   if (vectors == 1 && !chain->split) vectors = larger(1, VECTORS_BYTES / (chain->piece_widest * element));
-  if (args->x_order != args->y_order) vectors = vectors < lanes ? lanes : vectors > 4 * lanes ? 4 * lanes : vectors;
+  if (converted) vectors = vectors < lanes ? lanes : vectors > 4 * lanes ? 4 * lanes : vectors;
   if (vectors > args->vectors) vectors = args->vectors;
-  struct layout layout = {.vectors = vectors, .piece = padded(vectors * chain->piece_widest * element)};
+  struct layout layout = {.vectors = vectors,
+                          .piece = padded(vectors * (chain->piece_widest * element + ZLG_PIECE_PAD(char)))};
   int64_t panel = 2 * ZLG_PANEL_BYTES;
   for (int i = 0; i < chain->groups; i++)
     panel = larger(panel, chain->group[i].widest * chain->group[i].vectors * ZLG_VECTOR_BYTES);
   if (chain->split) {
     panel = larger(panel, chain->prefix.widest * chain->prefix.vectors * ZLG_VECTOR_BYTES);
-    layout.pieces = padded(chain->prefix.in * (vectors * chain->piece_out * element + ZLG_PIECE_PAD(char)));
+    layout.pieces = padded(chain->prefix.in * vectors * (chain->piece_out * element + ZLG_PIECE_PAD(char)));
   }
-  if (args->x_order != args->y_order)
-    layout.turned = padded(vectors * (larger(chain->in, chain->out) * element + ZLG_PIECE_PAD(char)));
+  if (converted) layout.turned = padded(vectors * (larger(chain->in, chain->out) * element + ZLG_PIECE_PAD(char)));
   layout.panel = padded(panel);
   return layout;
 }
@@ -247,14 +265,16 @@ static bool past_caches(const struct zlg_kron_factor_args *args, const struct zl
   const int64_t element = element_bytes(args->type), lanes = ZLG_VECTOR_BYTES / element;
   const struct zlg_group *last = chain->split ? &chain->prefix : &chain->group[chain->groups - 1];
   const int64_t run = args->y_order == ZLG_ROW_MAJOR ? last->trail : args->vectors;
-  return args->x_order == args->y_order && args->alpha == 1 && args->beta == 0 &&
-         args->vectors * chain->out * element >= STREAM_BYTES && (uintptr_t)at->y % ZLG_VECTOR_BYTES == 0 &&
-         at->ldy % lanes == 0 && (run % lanes == 0 || (run == 1 && last->out % lanes == 0));
+  return (args->x_order == args->y_order || chain->turned) && args->alpha == 1 && args->beta == 0 &&
+         (args->y_bytes ? args->y_bytes : args->vectors * chain->out * element) >= STREAM_BYTES &&
+         (uintptr_t)at->y % ZLG_VECTOR_BYTES == 0 && at->ldy % lanes == 0 &&
+         (run % lanes == 0 || (run == 1 && last->out % lanes == 0));
 }
 
 /* ---- a block ----------------------------------------------------------------------------------------------------- */
 
-/* Blocks of one order go through the chain as they lie; else each few vectors are turned into rows before or after. */
+/* Blocks of one order go through the chain as they lie; else the first group turns vectors, or where it cannot, each
+ * few of them are turned into rows before or after. */
 #define BLOCK(bits, real)                                                                                              \
   static void block_##bits(const struct zlg_kron_factor_args *args, const struct zlg_kron_factor_operands *at,         \
                            char *scratch) {                                                                            \
@@ -282,6 +302,8 @@ static bool past_caches(const struct zlg_kron_factor_args *args, const struct zl
       real *y = (real *)at->y + (y_rows ? v * at->ldy : v);                                                            \
       if (x_rows == y_rows) {                                                                                          \
         zlg_whole_##bits(&chain, factors, n, x_rows, x, at->ldx, y, at->ldy, &end, tensors, panels);                   \
+      } else if (chain.turned) {                                                                                       \
+        zlg_turned_##bits(&chain, factors, n, x_rows, x, at->ldx, y, at->ldy, &end, tensors, panels);                  \
       } else if (x_rows) {                                                                                             \
         zlg_whole_##bits(&chain, factors, n, true, x, at->ldx, turned, chain.out + ZLG_PIECE_PAD(real), &plain,        \
                          tensors, panels);                                                                             \

@@ -118,6 +118,8 @@ static int open_tile(struct run *run, struct zlg_tile *tile, const struct side *
   return zlg_tile_open(run->request, tile, side->matrix, use, 0, side->matrix->rows, first, count);
 }
 
+#define KEPT 1 /* byte: of what the next stage reads at once */
+
 /* The last stage adds to the caller's Y; one before it writes the workspace. */
 static int submit_block(struct run *run, struct slot *slot, int index, const struct side *x, const struct side *y,
                         int64_t line, int64_t lines) {
@@ -126,6 +128,7 @@ static int submit_block(struct run *run, struct slot *slot, int index, const str
   struct zlg_kron_factor_args args = stage->args;
   args.alpha = last ? run->scale : 1;
   args.beta = last ? run->chain.beta : 0;
+  args.y_bytes = last ? run->shape.links.l * run->chain.y->columns * (int64_t)zlg_type_size(args.type) : KEPT;
   args.x_order = block_order(x), args.y_order = block_order(y);
   args.vectors = x->vectors_are_rows ? lines : x->cut_rows ? run->shape.together : lines;
   int status = open_tile(run, &slot->x, x, ZLG_TILE_READ, line, lines);
