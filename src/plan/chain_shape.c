@@ -1,6 +1,6 @@
-/* How a chain is cut, and what it costs. What can change a bit of the result (which links are one, whether a vector is
- * done in two stages) comes from sizes alone, and from a memory limit that is too small for one stage; blocks of
- * vectors and how much is alive at once change none. */
+/* How a chain is cut, and what it costs. What can change a bit of the result (which links are one, whether vectors of
+ * links that are not square are done in two stages) comes from sizes alone, and from a memory limit that is too small
+ * for one stage; blocks of vectors, how much is alive at once, and two stages of square links change none. */
 #include <math.h>
 #include <string.h>
 
@@ -13,11 +13,15 @@
 
 #define NOMINAL_BYTES 1e10
 #define TASK_LEAST 5e-4 /* by the nominal rates; a core takes about twice as long */
+#define TASK_SHORT 5e-5 /* where there would be fewer tasks than workers */
 #define TASK_MOST 4e-3
-#define TASKS 128    /* wanted, so that a machine of many workers is busy */
-#define ALL_ALIKE 16 /* fewer tasks than this are a power of two, so that two or four workers end together */
+#define TASKS 128      /* wanted, so that workers of different speed end together; those that are alike need fewer */
+#define ALL_ALIKE 16   /* fewer tasks than this are a power of two, so that two or four workers end together */
+#define TASK_FLOPS 1e6 /* of a core while a task is made and ended */
 #define SPLIT_VECTOR 2e-3
 #define SPLIT_VECTORS 128 /* so many are tasks enough */
+#define SPLIT_LEAST 2e-3  /* of all vectors together, so that a barrier does not show */
+#define SPLIT_BUSY 0.75   /* the share of the workers that vectors should keep busy */
 #define LINE_BYTES 4096   /* of a file's row that a block takes at least */
 #define STARPU_MOST INT64_C(0x7fffffff)
 
@@ -93,28 +97,42 @@ static void two_stages(const struct zlg_chain *chain, int cut, bool trailing_fir
   s->workspace = s->together * (trailing_first ? leading->k * trailing->l : leading->l * trailing->k);
 }
 
-/* Flops, more of them where there are few lines to share out, and the passage through the workspace. */
-static double stages_cost(const struct zlg_chain_shape *s, double *width) {
+/* Square links on processors: two stages, the trailing one first, make the same sums as one, so that the number of
+ * workers may decide. */
+static bool splits_freely(const struct zlg_chain *chain, const struct zlg_links *links) {
+  const int *kinds = chain->context->kinds;
+  if (kinds[ZLG_WORKER_OPENCL] || kinds[ZLG_WORKER_CUDA]) return false;
+  for (int i = 0; i < links->count; i++)
+    if (links->p[i] != links->q[i]) return false;
+  return true;
+}
+
+/* Flops, more of them where there are fewer lines to share out than wanted, and the passage through the workspace. */
+static double stages_cost(const struct zlg_chain_shape *s, double wanted, double *width) {
   double cost = 16 * (double)s->workspace;
+  /* Each line of the grid is a task there. */
+  if (s->together > 1) cost += TASK_FLOPS * (double)s->stage[s->stage[0].leading].lines;
   *width = 0;
   for (int i = 0; i < 2; i++) {
     const struct zlg_chain_stage *stage = &s->stage[i];
     const double lines = (double)stage->lines / (stage->leading ? 16 : 1);
     const int64_t vectors = stage->leading ? stage->lines : stage->lines * s->together;
-    cost += flops_of(&stage->args, vectors) * fmax(1, TASKS / 2 / fmax(lines, 1));
+    cost += flops_of(&stage->args, vectors) * fmax(1, wanted / fmax(lines, 1));
     *width = fmax(*width, width_of(&stage->args) * (stage->leading ? 16 : (double)s->together));
   }
   return cost;
 }
 
 static void best_stages(const struct zlg_chain *chain, struct zlg_chain_shape *s) {
+  const bool freely = splits_freely(chain, &s->links);
+  const double wanted = freely ? 4 * (double)max64(chain->context->kinds[ZLG_WORKER_CPU], 1) : TASKS / 2;
   double best = INFINITY, best_width = INFINITY, width;
   int cut = 1;
   bool trailing_first = true;
   for (int c = 1; c < s->links.count; c++)
-    for (int first = 1; first >= 0; first--) {
+    for (int first = 1; first >= freely; first--) {
       two_stages(chain, c, first, s);
-      const double cost = stages_cost(s, &width);
+      const double cost = stages_cost(s, wanted, &width);
       if (cost > 1.001 * best || (cost > 0.999 * best && width >= best_width)) continue;
       best = cost, best_width = width, cut = c, trailing_first = first;
     }
@@ -135,6 +153,20 @@ static bool can_split(const struct zlg_chain *chain, const struct zlg_chain_shap
   return is_interleaved(chain->x) == is_interleaved(chain->y);
 }
 
+/* Vectors that lie interleaved and share a line of the cache. */
+static int64_t line_elements(const struct zlg_chain *chain) {
+  return 64 / (int64_t)zlg_type_size(chain->type);
+}
+
+/* Whole vectors would leave workers without work. */
+static bool leaves_idle(const struct zlg_chain *chain, int64_t vectors, const struct zlg_chain_shape *s) {
+  const bool interleaved = is_interleaved(chain->x) || is_interleaved(chain->y);
+  const int64_t pieces = interleaved ? ceil_div(vectors, line_elements(chain)) : vectors;
+  const int64_t workers = max64(chain->context->kinds[ZLG_WORKER_CPU], 1);
+  const double busy = (double)pieces / (double)(ceil_div(pieces, workers) * workers);
+  return busy < SPLIT_BUSY && zlg_chain_seconds(&s->stage[0].args) * (double)vectors > SPLIT_LEAST;
+}
+
 /* Few long vectors, or vectors that are too long to be handled whole. */
 static bool should_split(const struct zlg_chain *chain, int64_t vectors, const struct zlg_chain_shape *s) {
   const int64_t rows = chain->context->options.tile_rows;
@@ -143,22 +175,31 @@ static bool should_split(const struct zlg_chain *chain, int64_t vectors, const s
   if (rows > 0) return rows < s->links.l;
   if (max64(s->links.k, s->links.l) > STARPU_MOST) return true;
   if (width > (double)chain->context->memory_limit / 16) return true;
+  if (splits_freely(chain, &s->links)) return leaves_idle(chain, vectors, s);
   return vectors < SPLIT_VECTORS && zlg_chain_seconds(args) > SPLIT_VECTOR * (double)max64(vectors, 2);
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
 
-/* Lines per task: tasks of about a millisecond, in whole vectors of the processor. */
-static void choose_block(const struct zlg_chain *chain, int64_t pass_lines, struct zlg_chain_stage *stage) {
+/* Lines per task: tasks of about a millisecond, in whole registers of the processor. */
+static void choose_block(const struct zlg_chain *chain, int64_t pass_lines, bool interleaved,
+                         struct zlg_chain_stage *stage) {
   const double line = zlg_chain_seconds(&stage->args), all = line * (double)pass_lines;
-  double most = TASK_MOST;
-  if (chain->context->kinds[ZLG_WORKER_CUDA]) most *= 8;
-  const double target = fmin(fmax(all / TASKS, TASK_LEAST), most);
-  double pieces = fmin(fmax(ceil(all / target - 0.01), 1), (double)stage->lines);
+  const int *kinds = chain->context->kinds;
+  const bool alike = !kinds[ZLG_WORKER_OPENCL] && !kinds[ZLG_WORKER_CUDA];
+  const double wanted = alike ? 2 * max64(kinds[ZLG_WORKER_CPU], 1) : TASKS;
+  const double most = kinds[ZLG_WORKER_CUDA] ? 8 * TASK_MOST : TASK_MOST;
+  const double target = fmin(fmax(all / wanted, TASK_LEAST), most);
+  double pieces = ceil(all / target - 0.01);
+  /* Short work: one task a worker, where that is still worth a task. */
+  pieces = fmax(pieces, fmin(chain->context->worker_count, floor(all / TASK_SHORT)));
+  pieces = fmin(fmax(pieces, 1), (double)stage->lines);
   if (pieces > 2 && pieces < ALL_ALIKE) pieces = exp2(ceil(log2(pieces)));
-  const int64_t register_lines = 64 / (int64_t)zlg_type_size(chain->type);
+  const int64_t register_lines = line_elements(chain);
   stage->block = ceil_div(stage->lines, (int64_t)pieces);
-  if (stage->block >= register_lines / 2 || stage->leading)
+  /* Few vectors to a task are long ones, which need no neighbours to fill registers, where they do not lie interleaved.
+   */
+  if (stage->block >= 8 * register_lines || interleaved)
     stage->block = ceil_div(stage->block, register_lines) * register_lines;
 }
 
@@ -173,13 +214,22 @@ static bool narrow_lines(const zlg_matrix *matrix) {
   return matrix && !matrix->data && matrix->order == ZLG_ROW_MAJOR;
 }
 
+/* Of vectors that lie interleaved: four lines of the cache, fewer where workers would be left without a block. */
+static int64_t wide_block(const struct zlg_chain *chain, int64_t vectors) {
+  int64_t wide = 4 * line_elements(chain);
+  while (wide > line_elements(chain) && ceil_div(vectors, wide) < chain->context->worker_count) wide /= 2;
+  return wide;
+}
+
 static void choose_blocks(const struct zlg_chain *chain, struct zlg_chain_shape *s) {
   const zlg_context_options *options = &chain->context->options;
   for (int i = 0; i < s->stages; i++) {
     struct zlg_chain_stage *stage = &s->stage[i];
-    choose_block(chain, stage->lines * (s->stages == 2 && !stage->leading ? s->together : 1), stage);
+    const bool interleaved = s->stages == 2 ? stage->leading : is_interleaved(chain->x) || is_interleaved(chain->y);
+    choose_block(chain, stage->lines * (s->stages == 2 && !stage->leading ? s->together : 1), interleaved, stage);
     const int64_t least = LINE_BYTES / (int64_t)zlg_type_size(chain->type);
     if (s->stages == 1 && (narrow_lines(chain->x) || narrow_lines(chain->y))) stage->block = max64(stage->block, least);
+    if (s->stages == 1 && interleaved) stage->block = max64(stage->block, wide_block(chain, stage->lines));
     if (s->stages == 2 && stage->leading) stage->block = max64(stage->block, 64);
     if (s->stages == 1 && options->tile_columns) stage->block = options->tile_columns;
     if (s->stages == 2 && options->tile_rows) stage->block = max64(1, options->tile_rows / stage->l);
@@ -198,6 +248,8 @@ static int64_t scratch_bytes(const struct zlg_chain_shape *s) {
     most = max64(most, (int64_t)ZLG_CPU(zlg_kron_factor_scratch)(&args));
     args.x_order = args.y_order = ZLG_COLUMN_MAJOR;
     most = max64(most, (int64_t)ZLG_CPU(zlg_kron_factor_scratch)(&args));
+    args.y_order = ZLG_ROW_MAJOR;
+    if (s->stages == 1) most = max64(most, (int64_t)ZLG_CPU(zlg_kron_factor_scratch)(&args));
   }
   return most;
 }

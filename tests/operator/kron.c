@@ -274,31 +274,47 @@ static void stages_on_files(void) {
   with_context(&stages, files);
 }
 
-/* The same bits at once, in tasks of any size, and whatever the workers: blocks change no sum. */
-static void collect(struct zlg_test_array *result) {
-  struct problem p = usual;
-  p.type = ZLG_F32;
-  p.rows[0] = p.columns[0] = 8, p.rows[1] = 7, p.columns[1] = 9, p.rows[2] = p.columns[2] = 16;
-  p.vectors = 37;
+/* The same bits at once, in tasks of any size, whatever the workers and, where factors are square, in two stages: none
+ * of them changes a sum. */
+static struct zlg_test_array result_of(const struct problem *p, const struct settings *settings) {
   struct operands o;
-  make_operands(&p, &o);
-  ZLG_CHECK_OK(apply(&p, &o), context);
-  *result = zlg_test_array_copy(&o.y, ZLG_ROW_MAJOR, 0);
-  free_operands(&p, &o);
+  make_context(settings);
+  make_operands(p, &o);
+  ZLG_CHECK_OK(apply(p, &o), context);
+  const struct zlg_test_array result = zlg_test_array_copy(&o.y, ZLG_ROW_MAJOR, 0);
+  free_operands(p, &o);
+  zlg_context_release(context);
+  context = NULL;
+  return result;
+}
+
+static void check_same_bits(const struct problem *p, const struct settings *all, int count) {
+  struct zlg_test_array first = result_of(p, &all[0]);
+  for (int i = 1; i < count; i++) {
+    struct zlg_test_array other = result_of(p, &all[i]);
+    CU_ASSERT_TRUE(zlg_test_array_same_bits(&first, &other));
+    zlg_test_array_free(&other);
+  }
+  zlg_test_array_free(&first);
 }
 
 static void same_bits(void) {
   if (zlg_test_device_workers() > 0) return; /* another kind of worker may round otherwise */
-  static const struct settings all[] = {{.direct_seconds = 1}, {.tile_columns = 1}, {.tile_columns = 5}, {0}};
-  struct zlg_test_array first = {0}, other;
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-    make_context(&all[i]);
-    collect(i == 0 ? &first : &other);
-    if (i > 0) CU_ASSERT_TRUE(zlg_test_array_same_bits(&first, &other));
-    if (i > 0) zlg_test_array_free(&other);
-    zlg_context_release(context);
+  static const struct settings all[] = {
+      {.direct_seconds = 1}, {.tile_columns = 1}, {.tile_columns = 5}, {0}, {.tile_rows = 96}};
+  enum { ALL = sizeof all / sizeof *all };
+  struct problem p = usual;
+  p.type = ZLG_F32;
+  p.rows[0] = p.columns[0] = 8, p.rows[1] = 7, p.columns[1] = 9, p.rows[2] = p.columns[2] = 16;
+  p.vectors = 37;
+  check_same_bits(&p, all, ALL - 1);
+  p.rows[0] = p.columns[0] = 9, p.rows[1] = p.columns[1] = 7;
+  for (int which = 0; which < 16; which++) {
+    p.type = types[which & 1];
+    p.right = which >> 1 & 1;
+    p.x_order = orders[which >> 2 & 1], p.y_order = orders[which >> 3 & 1];
+    check_same_bits(&p, all, ALL);
   }
-  zlg_test_array_free(&first);
 }
 
 /* A vector that is long enough by itself: (2^6)^4 elements in two stages, against one factor after the other. */
