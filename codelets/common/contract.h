@@ -19,8 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Panels that stay in a core's first cache, two at a time. */
-#define ZLG_PANEL_BYTES 24576
+/* Panels that stay in a core's first cache, with what they are read from and written to; where that is transposed on
+ * the way, smaller ones are better, down to what keeps the multipliers busy: so many sums at a time. */
+#define ZLG_PANEL_BYTES 16384
+#define ZLG_LEAD_PANEL_BYTES 6144
+#define ZLG_SUMS_LEAST 8
 /* How far ahead rows are asked for. */
 #define ZLG_AHEAD 4096
 /* Blocks of accumulators that the registers hold: columns times vectors. zlg_block_most: columns, by vectors - 1. */
@@ -454,7 +457,9 @@ static void ZLG_C(zlg_run_group)(const struct zlg_group *g, const ZLG_REAL *cons
   for (int k = 0; k < g->steps; k++) {
     const struct zlg_group_step *gs = &g->step[k];
     const bool last = k == g->steps - 1;
-    ZLG_REAL *to = last ? y : panels[0] == x ? panels[1] : panels[0];
+    /* Square factors of one block are applied in place: fewer panels in the first cache. */
+    const bool in_place = k > 0 && gs->p == gs->q && gs->q <= zlg_block_most[nv - 1];
+    ZLG_REAL *to = last ? y : in_place ? (ZLG_REAL *)(uintptr_t)x : panels[0] == x ? panels[1] : panels[0];
     const struct ZLG_C(zlg_step) step = {.lead = gs->lead,
                                          .p = gs->p,
                                          .q = gs->q,
@@ -556,8 +561,12 @@ static void ZLG_C(zlg_pass_lead)(const struct zlg_group *g, const ZLG_REAL *cons
                                  const struct ZLG_C(zlg_end) * end, ZLG_REAL *const *panels) {
   static const struct ZLG_C(zlg_end) plain = {ZLG_STORE, 1, 0};
   const int64_t lines = counts[0] * counts[1];
+  int64_t fewest = ZLG_SUMS_LEAST;
+  for (int k = 0; k < g->steps; k++) fewest = g->step[k].q < fewest ? g->step[k].q : fewest;
   int most = g->vectors;
-  while (most > 1 && g->widest * inner * most * ZLG_VECTOR_BYTES > ZLG_PANEL_BYTES) most--;
+  while (most * fewest > ZLG_SUMS_LEAST && most > 1 &&
+         g->widest * inner * most * ZLG_VECTOR_BYTES > ZLG_LEAD_PANEL_BYTES)
+    most--;
   int64_t a = 0, b = 0;
   for (int64_t at = 0; at < lines;) {
     ZLG_REAL *from[4 * ZLG_V], *to[4 * ZLG_V];

@@ -18,7 +18,7 @@
 #define VECTORS_BYTES (128 << 10)                /* of short vectors that are worked on together */
 #define TENSOR_BYTES (8 << 20)                   /* of columns that go through the factors side by side */
 #define LONG_LINES (512 / ZLG_VECTOR_BYTES)      /* vectors of the processor, of columns that no cache holds */
-#define PIECE_BYTES (384 << 10)                  /* of the largest vector that is not cut */
+#define PIECE_BYTES (450 << 10)                  /* of the largest vector that is not cut */
 #define STREAM_BYTES (4 << 20)                   /* of the least Y that is written past the caches */
 #define TURNED_MOST 64                           /* columns of a factor that turns vectors into rows */
 #define PREFIX_MOST 1024                         /* elements of a lane in the prefix's panels */
