@@ -23,6 +23,7 @@
 #define TURNED_MOST 64                           /* columns of a factor that turns vectors into rows */
 #define PREFIX_MOST 1024                         /* elements of a lane in the prefix's panels */
 #define GROUP_MOST (128 * 64 / ZLG_VECTOR_BYTES) /* elements of a lane in the others'; twice that for two factors */
+#define LONG_TRAIL 32                            /* vectors of the processor, of which partial ones do not show */
 #define PANEL_VECTORS (ZLG_VECTOR_BYTES == 64 ? 4 : 2)
 /* From the last to the first, neighbours form groups and nothing is strided: worth more multiplications than the least.
  */
@@ -135,9 +136,13 @@ static struct zlg_group_step *make_groups(const struct zlg_kron_factor_args *arg
     struct span span = span_of(args, factor_at(args, backwards, i));
     /* A last factor of whole vectors goes over rows as they lie, and takes no other in. */
     const bool alone = rows && i == 0 && span.hi == args->count - 1 && args->q[span.hi] % lanes == 0;
+    int64_t trail = 1;
+    for (int e = span.hi + 1; e < args->count; e++) trail *= extent[e];
+    /* Many short lines that share cache lines are no place for a wide pair. */
+    const bool smooth = trail == 1 || trail % lanes == 0 || trail >= LONG_TRAIL * lanes;
+    const int64_t pair = most < GROUP_MOST ? most : smooth ? 2 * most : most + most / 4;
     for (i++; i < args->count - first && !alone; i++)
-      if (!take_in(args, &span, factor_at(args, backwards, i), span.count == 1 && most == GROUP_MOST ? 2 * most : most))
-        break;
+      if (!take_in(args, &span, factor_at(args, backwards, i), span.count == 1 ? pair : most)) break;
     chain->group[chain->groups++] = group_of(args, &span, first, extent, ZLG_PANEL_BYTES, steps);
     steps += span.count;
     size = size / span.in * span.out;
