@@ -397,8 +397,9 @@ static int64_t ZLG_C(zlg_even)(ZLG_REAL *const *lines) {
 static void ZLG_C(zlg_transpose_in)(ZLG_REAL *const *lines, int64_t n, ZLG_REAL *panel, int64_t ld, bool along) {
   const int64_t step = ZLG_C(zlg_even)(lines), ahead = along ? n : step * ld;
   int64_t s = 0;
-  for (; s + ZLG_V <= n; s += ZLG_V) {
+  for (; s < n && n >= ZLG_V; s += ZLG_V) {
     ZLG_VEC r[ZLG_V];
+    if (s + ZLG_V > n) s = n - ZLG_V; /* back over some elements once more */
     if (step != 0) {
       const ZLG_REAL *from = lines[0] + s;
       ZLG_EACH_LINE(from, step, (r[i] = *(const ZLG_C(zlg_loose) *)at, __builtin_prefetch(at + ahead)))
@@ -409,7 +410,7 @@ static void ZLG_C(zlg_transpose_in)(ZLG_REAL *const *lines, int64_t n, ZLG_REAL 
     ZLG_REAL *to = panel + s * ld;
     ZLG_EACH_LINE(to, ld, *(ZLG_VEC *)at = r[i])
   }
-  if (s == n) return;
+  if (s >= n) return;
   ZLG_VEC r[ZLG_V];
   for (int i = 0; i < ZLG_V; i++) r[i] = ZLG_C(zlg_load_part)(lines[i] + s, (int)(n - s));
   ZLG_C(zlg_transpose)(r);
@@ -422,7 +423,11 @@ static void ZLG_C(zlg_transpose_out)(const ZLG_REAL *panel, int64_t ld, int64_t 
   const int64_t step = ZLG_C(zlg_even)(lines);
   const bool whole = count == ZLG_V && step != 0 && end->mode <= ZLG_STREAM;
   int64_t s = 0;
-  for (; s + ZLG_V <= n; s += ZLG_V) {
+  for (; s < n && n >= ZLG_V; s += ZLG_V) {
+    if (s + ZLG_V > n) {
+      if (end->mode == ZLG_STREAM || end->mode == ZLG_ADD) break;
+      s = n - ZLG_V;
+    }
     ZLG_VEC r[ZLG_V];
     const ZLG_REAL *from = panel + s * ld;
     ZLG_EACH_LINE(from, ld, r[i] = *(const ZLG_VEC *)at)
@@ -435,7 +440,7 @@ static void ZLG_C(zlg_transpose_out)(const ZLG_REAL *panel, int64_t ld, int64_t 
     else
       for (int i = 0; i < count; i++) ZLG_C(zlg_put)(lines[i] + s, r[i], end);
   }
-  if (s == n) return;
+  if (s >= n) return;
   ZLG_VEC r[ZLG_V];
   const int rest = (int)(n - s);
   for (int i = 0; i < ZLG_V; i++) r[i] = i < rest ? *(const ZLG_VEC *)(panel + (s + i) * ld) : (ZLG_VEC){0};
