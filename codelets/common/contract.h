@@ -229,8 +229,15 @@ ZLG_BLOCKS(ZLG_ROWS)
 static ZLG_C(zlg_rows) *const ZLG_C(zlg_rows_of)[4][ZLG_MOST_1 + 1] = {ZLG_BLOCKS(ZLG_ROWS)};
 #undef ZLG_ROWS
 
-/* The whole step, in blocks of columns as alike as can be. */
+/* The whole step, in blocks of columns as alike as can be. One vector of lanes is few for a wide factor: neighbours
+ * along the trail that lie side by side are as good as further lanes. */
 static void ZLG_C(zlg_contract)(const struct ZLG_C(zlg_step) * s, int nv) {
+  struct ZLG_C(zlg_step) wide;
+  enum { WIDE = ZLG_VECTOR_BYTES == 64 ? 4 : 2 };
+  if (nv == 1 && s->q > zlg_block_most[0] && s->trail % WIDE == 0 && s->xs == ZLG_V && s->ys == ZLG_V) {
+    wide = *s, s = &wide, nv = WIDE;
+    wide.trail /= WIDE, wide.xs *= WIDE, wide.ys *= WIDE;
+  }
   const int64_t most = zlg_block_most[nv - 1], blocks = (s->q + most - 1) / most;
   int64_t j = 0;
   for (int64_t b = 0; b < blocks; b++) {
