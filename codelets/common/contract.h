@@ -575,8 +575,9 @@ static void ZLG_C(zlg_pass_lead)(const struct zlg_group *g, const ZLG_REAL *cons
   const int64_t lines = counts[0] * counts[1];
   int64_t fewest = ZLG_SUMS_LEAST;
   for (int k = 0; k < g->steps; k++) fewest = g->step[k].q < fewest ? g->step[k].q : fewest;
+  const int64_t lane = g->widest * inner * ZLG_VECTOR_BYTES;
   int most = g->vectors;
-  while ((most - 1) * fewest >= ZLG_SUMS_LEAST && g->widest * inner * most * ZLG_VECTOR_BYTES > ZLG_LEAD_PANEL_BYTES)
+  while (most > 1 && lane * most > ((most - 1) * fewest >= ZLG_SUMS_LEAST ? ZLG_LEAD_PANEL_BYTES : ZLG_PANEL_BYTES))
     most--;
   int64_t a = 0, b = 0;
   for (int64_t at = 0; at < lines;) {
