@@ -46,7 +46,7 @@ struct bench_case {
 };
 
 extern const struct bench_case bench_machine_cases[], bench_kernel_cases[], bench_overhead_cases[],
-    bench_scaling_cases[], bench_stream_cases[], bench_kron_cases[];
+    bench_scaling_cases[], bench_stream_cases[], bench_kron_cases[], bench_kron_grad_cases[];
 /* A Kronecker product of any shape as a case, by its name (kron.c says how names are made), for --only; NULL: it is
  * none. Lives until the next call. */
 const struct bench_case *bench_kron_case(const char *name);

@@ -24,6 +24,7 @@ static const struct area {
   const char *peers[COLUMNS];
 } areas[] = {{bench_kernel_cases, {"keops", "keops-tuned", "blas-tile"}},
              {bench_kron_cases, {"fastkron", "shuffle", "modes"}},
+             {bench_kron_grad_cases, {"product"}},
              {bench_overhead_cases, {NULL}},
              {bench_scaling_cases, {NULL}},
              {bench_stream_cases, {NULL}},

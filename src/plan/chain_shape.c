@@ -33,7 +33,7 @@ void zlg_chain_args(const struct zlg_chain *chain, const struct zlg_links *links
   memcpy(args->q, links->q + begin, (size_t)count * sizeof *args->q);
   args->vectors = 1;
   args->x_order = args->y_order = ZLG_ROW_MAJOR;
-  args->alpha = 1, args->beta = 0;
+  args->alpha = 1, args->beta = 0, args->y_bytes = 0;
   zlg_chain_turn(args);
 }
 
