@@ -8,7 +8,7 @@
  * over p inside: QB + NV loads for QB NV multiply-adds. A panel comes about in two ways. Where an element's trail is
  * long, its vectors are lanes as they lie (zlg_pass_trail). Where it is short, as behind the last factor of a row,
  * lanes are the leading index: lines are transposed in registers on the way in and on the way out (zlg_pass_lead).
- * Rows under a factor of whole vectors need no panel: its columns are the lanes (zlg_pass_rows).
+ * Rows under a factor of (nearly) whole vectors need no panel: its columns are the lanes (zlg_pass_rows).
  *
  * Sums run over p upwards from 0 in fused multiply-adds where the instruction set has them, whatever the lane, so that
  * an element's bits depend on its own tensor only. */
@@ -688,7 +688,14 @@ static void ZLG_C(zlg_convert)(int64_t n, int64_t vectors, const ZLG_REAL *x, in
     }
 }
 
-/* A last factor over counts[0] x counts[1] rows as they lie; its columns fill whole vectors. */
+/* Whether a factor's columns are better lanes than so many lines: where they fill whole vectors, nearly so, or lines
+ * are few. The last columns are then taken twice, where that does not add twice. */
+ZLG_INLINE bool ZLG_C(zlg_columns_are_lanes)(int64_t q, int64_t lines, bool adds) {
+  if (q % ZLG_V == 0) return true;
+  return q > ZLG_V && !adds && (lines < ZLG_V || 8 * q >= 7 * ((q + ZLG_V - 1) / ZLG_V * ZLG_V));
+}
+
+/* A last factor over counts[0] x counts[1] rows as they lie; its columns are lanes. */
 static void ZLG_C(zlg_pass_rows)(const struct zlg_group *g, const ZLG_REAL *const *factors, const int64_t *counts,
                                  const struct ZLG_C(zlg_place) * x, const struct ZLG_C(zlg_place) * y,
                                  const struct ZLG_C(zlg_end) * end) {
@@ -704,6 +711,7 @@ static void ZLG_C(zlg_pass_rows)(const struct zlg_group *g, const ZLG_REAL *cons
                                        .yl = y->step[1],
                                        .end = end};
     for (int64_t t = 0; t < g->out;) {
+      if (g->out - t < ZLG_V) t = g->out - ZLG_V;
       const int64_t rest = (g->out - t) / ZLG_V;
       const int nv = rest > g->vectors ? g->vectors : (int)rest;
       const int64_t most = zlg_block_most[nv - 1], blocks = (lines + most - 1) / most;
@@ -729,7 +737,8 @@ static void ZLG_C(zlg_pass)(const struct zlg_group *g, const ZLG_REAL *const *fa
   const struct ZLG_C(zlg_place) into = {y, {yo, g->out * g->trail * ye, ye}, g->trail * ye};
   const double by_trail = (double)trail / (double)((trail + ZLG_V - 1) / ZLG_V * ZLG_V);
   const double by_lead = 0.7 * (double)lines / (double)((lines + ZLG_V - 1) / ZLG_V * ZLG_V);
-  if (together && pad == 0 && trail == 1 && g->steps == 1 && g->out % ZLG_V == 0) {
+  if (together && pad == 0 && trail == 1 && g->steps == 1 &&
+      ZLG_C(zlg_columns_are_lanes)(g->out, lines, end->mode == ZLG_ADD)) {
     const int64_t counts[2] = {outer, g->lead};
     ZLG_C(zlg_pass_rows)(g, factors, counts, &from, &into, end);
   } else if (together && pad == 0 && by_lead > by_trail &&
