@@ -324,42 +324,19 @@ static void progress_on_request_goes_to_a_pipe_in_lines(void) {
 
 /* ---- interrupts of long work ---- */
 
-static void pause_seconds(double seconds) {
-  struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - floor(seconds)))};
-  nanosleep(&t, NULL);
-}
-
-/* Starts a product of many seconds on y.npy, after `prefix`; returns when it computes. */
+/* A product of many seconds on y.npy, after `prefix`. */
 static pid_t start_long_product(const char *prefix) {
   char line[1600];
   RUN("cp x2.f64 points; cp b.f64 weights; for i in 1 2 3 4 5 6 7 8 9 10 11; do for f in points weights; do "
       "cat $f $f > more && mv more $f; done; done",
       0);
-  remove("y.npy");
-  snprintf(line, sizeof line,
-           "%s exec '%s' product " KERNEL
-           " points:f64:x3 points:f64:x3 weights:f64:x2 -o y.npy %s > long.out 2> long.err",
-           prefix, zlg_program, zlg_tool_workers());
-  pid_t child = fork();
-  if (child == 0) {
-    execl("/bin/sh", "sh", "-c", line, (char *)NULL);
-    _exit(127);
-  }
-  for (int i = 0; i < 300 && zlg_files_like("y.npy") == 0; i++) pause_seconds(0.1);
-  pause_seconds(0.5);
-  CHECK(zlg_files_like("y.npy") == 1);
-  CHECK(!zlg_exists("y.npy"));
-  return child;
+  snprintf(line, sizeof line, "%s exec $z product " KERNEL " points:f64:x3 points:f64:x3 weights:f64:x2 -o y.npy %s",
+           prefix, zlg_tool_workers());
+  return zlg_start_long(line, "y.npy");
 }
 
 static void check_dies_cleanly(pid_t child, int signal_number) {
-  int status = 0;
-  kill(child, signal_number);
-  CHECK(waitpid(child, &status, 0) == child);
-  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signal_number);
-  CHECK(zlg_files_like("y.npy") == 0);
-  zlg_slurp("long.err", zlg_err_text, sizeof zlg_err_text);
-  CHECK_COMPLAINS("zellige: product: interrupted; y.npy was not made");
+  zlg_check_dies_cleanly(child, signal_number, "y.npy", "zellige: product: interrupted; y.npy was not made");
 }
 
 static void an_interrupt_leaves_no_file(void) {
@@ -375,7 +352,7 @@ static void a_hangup_leaves_no_file(void) {
 static void under_nohup_a_hangup_is_ignored(void) {
   pid_t child = start_long_product("trap '' HUP;");
   kill(child, SIGHUP);
-  pause_seconds(0.5);
+  zlg_pause(0.5);
   CHECK(waitpid(child, NULL, WNOHANG) == 0);
   check_dies_cleanly(child, SIGTERM);
 }

@@ -1,4 +1,5 @@
 /* `zellige kron` as its users meet it: small integers in files, so that every answer is exact, and what it says. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,18 @@ static void errors_name_the_culprit_and_exit_1(void) {
   CHECK(zlg_files_like("y.npy") == 0);
 }
 
+/* Zeros without blocks on the disk, for seconds of work. */
+static void an_interrupt_leaves_no_file(void) {
+  char line[400];
+  RUN("truncate -s 16777216 long.f32; truncate -s 4294967296 many.f32", 0);
+  snprintf(line, sizeof line,
+           "exec $z kron -f long.f32:2048x2048 -f long.f32:2048x2048 -x many.f32:4194304x256 -o y.npy %s",
+           zlg_tool_workers());
+  zlg_check_dies_cleanly(zlg_start_long(line, "y.npy"), SIGINT, "y.npy",
+                         "zellige: kron: interrupted; y.npy was not made");
+  RUN("rm long.f32 many.f32", 0);
+}
+
 #define CASE(name)                                                                                                     \
   { #name, name }
 
@@ -211,6 +224,7 @@ static const struct zlg_test_case cases[] = {CASE(factors_multiply_in_their_orde
                                              CASE(a_dry_run_makes_nothing),
                                              CASE(usage_errors_exit_2_and_say_where_help_is),
                                              CASE(errors_name_the_culprit_and_exit_1),
+                                             CASE(an_interrupt_leaves_no_file),
                                              {NULL, NULL}};
 
 /* What devices can change. */

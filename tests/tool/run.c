@@ -1,12 +1,14 @@
 /* The command as a child: see run.h. */
 #include "tests/tool/run.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 char zlg_program[1000], zlg_out_text[1 << 16], zlg_err_text[1 << 14];
@@ -89,4 +91,37 @@ size_t zlg_read_file(const char *path, void *data, size_t bytes) {
   size_t got = file ? fread(data, 1, bytes, file) : 0;
   if (file) fclose(file);
   return got;
+}
+
+/* ---- long work ---- */
+
+void zlg_pause(double seconds) {
+  struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - floor(seconds)))};
+  nanosleep(&t, NULL);
+}
+
+pid_t zlg_start_long(const char *line, const char *output) {
+  char command[4000];
+  snprintf(command, sizeof command, "z='%s'; %s > long.out 2> long.err", zlg_program, line);
+  remove(output);
+  pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    _exit(127);
+  }
+  for (int i = 0; i < 300 && zlg_files_like(output) == 0; i++) zlg_pause(0.1);
+  zlg_pause(0.5);
+  CHECK(zlg_files_like(output) == 1);
+  CHECK(!zlg_exists(output));
+  return child;
+}
+
+void zlg_check_dies_cleanly(pid_t child, int signal_number, const char *output, const char *says) {
+  int status = 0;
+  kill(child, signal_number);
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signal_number);
+  CHECK(zlg_files_like(output) == 0);
+  zlg_slurp("long.err", zlg_err_text, sizeof zlg_err_text);
+  CHECK_COMPLAINS(says);
 }

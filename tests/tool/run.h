@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "tests/support.h"
 
@@ -30,6 +31,11 @@ int zlg_files_like(const char *pattern);
 void zlg_write_file(const char *path, const void *data, size_t bytes);
 /* Bytes read; 0 where there is no such file. */
 size_t zlg_read_file(const char *path, void *data, size_t bytes);
+/* Starts a shell line that ends in long work of the command (`$z`) on `output`; returns when it is at work. */
+pid_t zlg_start_long(const char *line, const char *output);
+/* The signal ends it, by that signal, with this on stderr, and nothing is left of the output. */
+void zlg_check_dies_cleanly(pid_t child, int signal_number, const char *output, const char *says);
+void zlg_pause(double seconds);
 /* As a string. */
 void zlg_slurp(const char *path, char *text, size_t bytes);
 
