@@ -203,7 +203,7 @@ static void an_interrupt_leaves_no_file(void) {
   char line[400];
   RUN("truncate -s 16777216 long.f32; truncate -s 4294967296 many.f32", 0);
   snprintf(line, sizeof line,
-           "exec $z kron -f long.f32:2048x2048 -f long.f32:2048x2048 -x many.f32:4194304x256 -o y.npy %s",
+           "exec $z kron -f long.f32:2048x2048 -f long.f32:2048x2048 --side right -x many.f32:256x4194304 -o y.npy %s",
            zlg_tool_workers());
   zlg_check_dies_cleanly(zlg_start_long(line, "y.npy"), SIGINT, "y.npy",
                          "zellige: kron: interrupted; y.npy was not made");
