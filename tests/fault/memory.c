@@ -1,64 +1,9 @@
-/* Every public call while memory runs out: with 0, 1, 2, ... allocations allowed, once (that one fails and later ones
- * succeed) and for good (all later ones fail too). Each time the call gives ZLG_ENOMEM with a message or succeeds,
- * leaves nothing allocated, and what it was called with is as usable as before. Only the library's own allocations are
- * refused; StarPU's are not ours to refuse. */
-#include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
+/* Contexts, matrices, files, kernel products while memory runs out (refuse.h). */
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "tests/fault/refuse.h"
 #include "tests/support_product.h"
-
-#define CHECK(condition) zlg_check((condition), #condition, __FILE__, __LINE__)
-
-/* --- the allocator --- */
-
-static atomic_long allowed, live; /* allowed < 0: as many as wanted */
-static atomic_bool for_good;
-
-static bool refuses(void) {
-  long before = atomic_load(&allowed);
-  if (before < 0) return false;
-  before = atomic_fetch_sub(&allowed, 1);
-  if (before > 0) return false;
-  if (before == 0) {
-    if (atomic_load(&for_good)) atomic_store(&allowed, 0);
-    return true; /* once: allowed is negative now */
-  }
-  return false;
-}
-
-static void *allocate(void *user, size_t bytes) {
-  (void)user;
-  if (refuses()) return NULL;
-  void *memory = malloc(bytes);
-  if (memory != NULL) atomic_fetch_add(&live, 1);
-  return memory;
-}
-static void *reallocate(void *user, void *old, size_t bytes) {
-  (void)user;
-  return refuses() ? NULL : realloc(old, bytes);
-}
-static void release(void *user, void *memory) {
-  (void)user;
-  if (memory != NULL) atomic_fetch_sub(&live, 1);
-  free(memory);
-}
-
-static void allow_all(void) {
-  atomic_store(&allowed, -1);
-}
-/* True where the limit was not reached: the call has all it wants. */
-static bool limit_left(void) {
-  return atomic_load(&allowed) > 0;
-}
-static void allow(long count, bool permanently) {
-  atomic_store(&for_good, permanently);
-  atomic_store(&allowed, count);
-}
 
 /* --- what is called --- */
 
@@ -203,48 +148,6 @@ static int apply_files(void) {
   return checked(status);
 }
 
-/* --- the loop --- */
-
-/* At most so many allocations are looked at one by one; a call that wants more is wrong or this number is. */
-#define MOST 2000
-
-/* Scratch that a worker keeps for its next task: a record and its memory each, which come with its first task. */
-static long kept_by_workers(void) {
-  return 2 * zlg_context_worker_count(context);
-}
-
-static void refuse_one_by_one(int (*call)(void), bool permanently) {
-  for (long count = 0; count < MOST; count++) {
-    long before = atomic_load(&live);
-    allow(count, permanently);
-    int status = call();
-    bool enough = limit_left();
-    allow_all();
-    CHECK(status == ZLG_OK || status == ZLG_ENOMEM);
-    if (status != ZLG_OK) CHECK(*zlg_context_message(context) != '\0');
-    if (enough) CHECK(status == ZLG_OK);
-    CHECK(labs(atomic_load(&live) - before) <= kept_by_workers());
-    if (enough) return;
-    if (count % 8 == 0) CHECK(call() == ZLG_OK); /* as usable as before */
-  }
-  CHECK(!"more allocations than expected");
-}
-
-/* In a thread of its own: what a thread keeps for itself goes with it, and has gone when the case counts. */
-static void *refuse_in_a_thread(void *argument) {
-  int (*call)(void) = *(int (**)(void))argument;
-  CHECK(call() == ZLG_OK); /* warm: what workers keep for themselves is there */
-  refuse_one_by_one(call, false);
-  refuse_one_by_one(call, true);
-  return NULL;
-}
-
-static void in_a_thread(int (*call)(void)) {
-  pthread_t thread;
-  CHECK(pthread_create(&thread, NULL, refuse_in_a_thread, &call) == 0);
-  pthread_join(thread, NULL);
-}
-
 static void make_inputs(void) {
   zlg_kernel_spec spec;
   zlg_matrix *file = NULL;
@@ -277,32 +180,24 @@ static void free_inputs(void) {
 
 /* The calls on a context of these settings; all is given back in the end. */
 static void refuse_in(int (*const calls[])(void), int64_t tile, double direct_seconds) {
-  static const zlg_allocator refusing = {allocate, reallocate, release, NULL};
   zlg_context_options options;
-  allow_all();
-  atomic_store(&live, 0);
-  ZLG_CHECK_OK(zlg_set_allocator(&refusing), NULL);
+  zlg_refuse_begin();
   zlg_test_context_options(&options);
   options.tile_rows = options.tile_columns = tile;
   options.direct_seconds = direct_seconds;
   ZLG_CHECK_OK(zlg_context_create(&context, &options), NULL);
   make_inputs();
-  for (int i = 0; calls[i] != NULL; i++) in_a_thread(calls[i]);
+  for (int i = 0; calls[i] != NULL; i++) zlg_refuse_in_turn(context, calls[i]);
   free_inputs();
   zlg_context_release(context);
   context = NULL;
-  CHECK(atomic_load(&live) == 0);
-  ZLG_CHECK_OK(zlg_set_allocator(NULL), NULL);
+  zlg_refuse_end();
 }
 
 static void making_a_context_survives_any_refusal(void) {
-  static const zlg_allocator refusing = {allocate, reallocate, release, NULL};
-  allow_all();
-  atomic_store(&live, 0);
-  ZLG_CHECK_OK(zlg_set_allocator(&refusing), NULL);
-  in_a_thread(create_context);
-  CHECK(atomic_load(&live) == 0);
-  ZLG_CHECK_OK(zlg_set_allocator(NULL), NULL);
+  zlg_refuse_begin();
+  zlg_refuse_in_turn(NULL, create_context);
+  zlg_refuse_end();
 }
 static void making_matrices_and_operators_survives_any_refusal(void) {
   static int (*const calls[])(void) = {wrap,       open_npy,    open_raw, create_npy, create_raw,
