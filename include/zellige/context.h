@@ -44,7 +44,7 @@ typedef struct zlg_context_options {
   int64_t memory_limit;  /* bytes the library may use for staged tiles and accumulators; 0: 1/8 of the machine's memory,
                             of which a quarter at most stages each of a file's operands */
   double direct_seconds; /* problems predicted to be shorter run at once in the calling thread, without a task;
-                            0: never; negative: the default, 50 microseconds */
+                            0: never; negative: the default, 100 microseconds */
   int64_t tile_rows,
       tile_columns; /* 0: chosen from sizes and caches; else the tile shape of every product (for tests) */
   zlg_progress_fn progress;

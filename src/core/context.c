@@ -88,7 +88,7 @@ int zlg_context_create(zlg_context **context, const zlg_context_options *options
   made->serial = atomic_fetch_add(&serials, 1) + 1;
   made->forks = zlg_forks();
   made->options = *options;
-  if (made->options.direct_seconds < 0) made->options.direct_seconds = 50e-6;
+  if (made->options.direct_seconds < 0) made->options.direct_seconds = 100e-6;
   made->memory_limit = options->memory_limit ? options->memory_limit : zlg_machine_get()->memory_bytes / 8;
   status = zlg_runtime_acquire(made);
   if (status != ZLG_OK) {

@@ -96,8 +96,7 @@ bool zlg_chain_direct(const struct zlg_chain *chain, int *status) {
   args.head = (struct zlg_task_head){0};
   zlg_chain_args(chain, &links, 0, links.count, &args);
   args.vectors = chain->y->columns;
-  /* Nominal rates are those of long vectors; short ones reach half of them. */
-  if (chain->context->options.tile_rows > 0 || 2 * zlg_chain_seconds(&args) >= most) return false;
+  if (chain->context->options.tile_rows > 0 || zlg_chain_direct_seconds(&args) >= most) return false;
   *status = compute_at_once(chain, &links, &args);
   return true;
 }
@@ -366,7 +365,7 @@ static bool will_be_direct(const struct zlg_chain *chain, const struct zlg_chain
   struct zlg_kron_factor_args args = s->stage[0].args;
   if (ZLG_SIMULATED || s->stages != 1 || !(most > 0) || chain->context->options.tile_rows > 0) return false;
   args.vectors = chain->y->columns;
-  return is_in_memory(chain) && 2 * zlg_chain_seconds(&args) < most;
+  return is_in_memory(chain) && zlg_chain_direct_seconds(&args) < most;
 }
 
 int zlg_chain_start(const struct zlg_chain *chain, bool threaded, zlg_request **request) {

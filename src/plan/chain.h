@@ -33,6 +33,9 @@ void zlg_chain_args(const struct zlg_chain *chain, const struct zlg_links *links
 /* Nominal seconds of a core for a task: a rate that was measured would change blocks from run to run. */
 double zlg_chain_seconds(const struct zlg_kron_factor_args *args);
 
+/* As nominal, of a block in memory that the calling thread does by itself: what it reads is likely in caches. */
+double zlg_chain_direct_seconds(const struct zlg_kron_factor_args *args);
+
 /* Some of the links, applied to `lines` vectors in tasks of `block`. One stage: the vectors are the caller's columns.
  * Two: a vector is seen as a grid whose rows the leading links run down and whose columns the trailing ones run along;
  * one stage after the other takes the lines of the grid for its vectors. */

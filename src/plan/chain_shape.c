@@ -12,6 +12,7 @@
 #include "src/plan/graph.h"
 
 #define NOMINAL_BYTES 1e10
+#define CACHED_BYTES 3e10
 #define TASK_LEAST 5e-4 /* by the nominal rates; a core takes about twice as long */
 #define TASK_SHORT 5e-5 /* where there would be fewer tasks than workers */
 #define TASK_MOST 4e-3
@@ -37,10 +38,18 @@ void zlg_chain_args(const struct zlg_chain *chain, const struct zlg_links *links
   zlg_chain_turn(args);
 }
 
-double zlg_chain_seconds(const struct zlg_kron_factor_args *args) {
+static double seconds_of(const struct zlg_kron_factor_args *args, double bytes_a_second) {
   struct zlg_count count = {0};
   zlg_codelet_kron_factor.count(args, &count);
-  return fmax(count.flops / (args->type == ZLG_F32 ? 1e11 : 5e10), count.bytes / NOMINAL_BYTES);
+  return fmax(count.flops / (args->type == ZLG_F32 ? 1e11 : 5e10), count.bytes / bytes_a_second);
+}
+
+double zlg_chain_seconds(const struct zlg_kron_factor_args *args) {
+  return seconds_of(args, NOMINAL_BYTES);
+}
+
+double zlg_chain_direct_seconds(const struct zlg_kron_factor_args *args) {
+  return seconds_of(args, CACHED_BYTES);
 }
 
 static double flops_of(const struct zlg_kron_factor_args *args, int64_t vectors) {
