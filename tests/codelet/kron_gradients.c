@@ -7,7 +7,7 @@
 #include "codelets/kron_gradients/args.h"
 #include "tests/support.h"
 
-#define MOST 4
+#define MOST 8
 
 struct shape {
   int count;
@@ -22,7 +22,13 @@ static const struct shape shapes[] = {{1, {1}, {1}, 1},
                                       {3, {2, 7, 5}, {5, 1, 9}, 33},
                                       {4, {3, 2, 4, 3}, {2, 3, 1, 5}, 3},
                                       {2, {17, 33}, {21, 6}, 7},
-                                      {2, {1, 64}, {64, 1}, 50}};
+                                      {2, {1, 64}, {64, 1}, 50},
+                                      /* vectors too long to be lines: groups of small factors, and none */
+                                      {5, {8, 8, 8, 8, 8}, {8, 8, 8, 8, 8}, 3},
+                                      {7, {5, 5, 5, 5, 5, 5, 5}, {5, 5, 5, 5, 5, 5, 5}, 1},
+                                      {4, {12, 20, 9, 17}, {14, 18, 11, 17}, 3},
+                                      {3, {40, 33, 40}, {40, 35, 24}, 2},
+                                      {4, {31, 3, 100, 5}, {30, 2, 100, 7}, 2}};
 
 struct block {
   struct zlg_kron_gradients_args args;
@@ -62,7 +68,7 @@ static struct block make(const struct shape *shape, zlg_type type, zlg_order ord
   b.k = product(shape->p, shape->count), b.l = product(shape->q, shape->count);
   for (int i = 0; i < shape->count; i++) {
     b.args.p[i] = shape->p[i], b.args.q[i] = shape->q[i];
-    b.args.turn[i] = (int8_t)((i + 1) % shape->count); /* not in the order of the factors */
+    b.args.turn[i] = (int8_t)(shape->count > 4 || type == ZLG_F32 ? shape->count - 1 - i : (i + 1) % shape->count);
     b.elements += (int64_t)shape->p[i] * shape->q[i];
   }
   b.x = numbers(type, b.k * shape->vectors, &state);
@@ -84,36 +90,99 @@ static int64_t place(zlg_order order, int64_t vectors, int64_t size, int64_t v, 
   return order == ZLG_ROW_MAJOR ? v * size + k : k * vectors + v;
 }
 
-/* By the definition: every (i, j) of the whole product, every vector; with sums of absolute values beside. */
+/* A tensor between the factors, and the same of absolute values. */
+struct tensor {
+  long double *value, *size;
+};
+
+static struct tensor new_tensor(int64_t elements) {
+  struct tensor t = {calloc((size_t)elements, sizeof *t.value), calloc((size_t)elements, sizeof *t.size)};
+  return t;
+}
+static void free_tensor(struct tensor *t) {
+  free(t->value), free(t->size);
+}
+
+struct step {
+  int64_t lead, p, q, trail, at;
+};
+
+/* y += x F, or with `back` x += y F^T. */
+static void contract(const struct block *b, const struct step *s, const struct tensor *x, const struct tensor *y,
+                     bool back) {
+  for (int64_t l = 0; l < s->lead; l++)
+    for (int64_t i = 0; i < s->p; i++)
+      for (int64_t j = 0; j < s->q; j++) {
+        const long double f = at(b, b->factors, s->at + i * s->q + j);
+        const int64_t from = (l * s->p + i) * s->trail, to = (l * s->q + j) * s->trail;
+        for (int64_t t = 0; t < s->trail; t++) {
+          const int64_t k = from + t, m = to + t;
+          if (back)
+            x->value[k] += f * y->value[m], x->size[k] += fabsl(f) * y->size[m];
+          else
+            y->value[m] += f * x->value[k], y->size[m] += fabsl(f) * x->size[k];
+        }
+      }
+}
+
+static void add_products(const struct step *s, const struct tensor *x, const struct tensor *g, long double *df,
+                         long double *df_abs) {
+  for (int64_t l = 0; l < s->lead; l++)
+    for (int64_t i = 0; i < s->p; i++)
+      for (int64_t j = 0; j < s->q; j++)
+        for (int64_t t = 0; t < s->trail; t++) {
+          const int64_t k = (l * s->p + i) * s->trail + t, m = (l * s->q + j) * s->trail + t;
+          df[s->at + i * s->q + j] += x->value[k] * g->value[m];
+          df_abs[s->at + i * s->q + j] += x->size[k] * g->size[m];
+        }
+}
+
+static int64_t steps_of(const struct zlg_kron_gradients_args *args, struct step *steps, int64_t *sizes) {
+  int64_t extent[MOST];
+  sizes[0] = 1;
+  for (int i = 0; i < args->count; i++) extent[i] = args->p[i], sizes[0] *= args->p[i];
+  for (int s = 0; s < args->count; s++) {
+    const int f = args->turn[s];
+    steps[s] = (struct step){1, args->p[f], args->q[f], 1, 0};
+    for (int i = 0; i < f; i++) steps[s].lead *= extent[i], steps[s].at += (int64_t)args->p[i] * args->q[i];
+    for (int i = f + 1; i < args->count; i++) steps[s].trail *= extent[i];
+    extent[f] = args->q[f];
+    sizes[s + 1] = sizes[s] / args->p[f] * args->q[f];
+  }
+  return sizes[args->count];
+}
+
+/* By the chain rule, in long double, a vector at a time; with sums of absolute values beside. */
 static void reference(const struct block *b, long double *df, long double *df_abs, long double *dx,
                       long double *dx_abs) {
   const struct zlg_kron_gradients_args *args = &b->args;
-  for (int64_t i = 0; i < b->k; i++)
-    for (int64_t j = 0; j < b->l; j++) {
-      int64_t place_of[MOST], rest_i = i, rest_j = j, from = b->elements;
-      long double whole = 1, without[MOST];
-      for (int f = args->count; f-- > 0;) {
-        from -= (int64_t)args->p[f] * args->q[f];
-        place_of[f] = from + rest_i % args->p[f] * args->q[f] + rest_j % args->q[f];
-        rest_i /= args->p[f], rest_j /= args->q[f];
-        whole *= at(b, b->factors, place_of[f]);
-      }
-      for (int f = 0; f < args->count; f++) {
-        without[f] = 1;
-        for (int g = 0; g < args->count; g++)
-          if (g != f) without[f] *= at(b, b->factors, place_of[g]);
-      }
-      for (int64_t v = 0; v < args->vectors; v++) {
-        const long double x = at(b, b->x, place(args->x_order, args->vectors, b->k, v, i)),
-                          dy = at(b, b->dy, place(args->dy_order, args->vectors, b->l, v, j));
-        for (int f = 0; f < args->count; f++) {
-          df[place_of[f]] += without[f] * x * dy;
-          df_abs[place_of[f]] += fabsl(without[f] * x * dy);
-        }
-        dx[v * b->k + i] += whole * dy;
-        dx_abs[v * b->k + i] += fabsl(whole * dy);
-      }
+  struct step steps[MOST];
+  int64_t sizes[MOST + 1];
+  const int64_t out = steps_of(args, steps, sizes);
+  for (int64_t v = 0; v < args->vectors; v++) {
+    struct tensor x[MOST + 1], g = new_tensor(out);
+    for (int s = 0; s <= args->count; s++) x[s] = new_tensor(sizes[s]);
+    for (int64_t k = 0; k < sizes[0]; k++) {
+      x[0].value[k] = at(b, b->x, place(args->x_order, args->vectors, b->k, v, k));
+      x[0].size[k] = fabsl(x[0].value[k]);
     }
+    for (int64_t k = 0; k < out; k++) {
+      g.value[k] = at(b, b->dy, place(args->dy_order, args->vectors, b->l, v, k));
+      g.size[k] = fabsl(g.value[k]);
+    }
+    for (int s = 0; s < args->count; s++) contract(b, &steps[s], &x[s], &x[s + 1], false);
+    for (int s = args->count; s-- > 0;) {
+      struct tensor before = new_tensor(sizes[s]);
+      add_products(&steps[s], &x[s], &g, df, df_abs);
+      contract(b, &steps[s], &before, &g, true);
+      free_tensor(&g);
+      g = before;
+    }
+    memcpy(dx + v * b->k, g.value, (size_t)b->k * sizeof *dx);
+    memcpy(dx_abs + v * b->k, g.size, (size_t)b->k * sizeof *dx);
+    for (int s = 0; s <= args->count; s++) free_tensor(&x[s]);
+    free_tensor(&g);
+  }
 }
 
 /* Each number of the chain is a sum over p_i products, rounded: gamma of all p and q together, the factors' own
@@ -124,7 +193,9 @@ static void check(const struct shape *shape, zlg_type type, zlg_order order, boo
               *df_abs = df + b.elements, *dx = df_abs + b.elements, *dx_abs = dx + b.k * shape->vectors;
   reference(&b, df, df_abs, dx, dx_abs);
   struct block before = make(shape, type, order, first);
-  void *scratch = aligned_alloc(64, (ZLG_CPU(zlg_kron_gradients_scratch)(&b.args) + 63) / 64 * 64);
+  const size_t bytes = (ZLG_CPU(zlg_kron_gradients_scratch)(&b.args) + 63) / 64 * 64;
+  void *scratch = aligned_alloc(64, bytes);
+  memset(scratch, 0xff, bytes); /* NaN */
   const bool rows = order == ZLG_ROW_MAJOR;
   const struct zlg_kron_gradients_operands operands = {
       b.x,  rows ? b.k : shape->vectors, b.dy, rows ? shape->vectors : b.l, b.factors, b.acc,
