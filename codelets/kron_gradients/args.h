@@ -43,7 +43,7 @@ struct zlg_kron_gradients_operands {
   int64_t lddx;
 };
 
-/* Bytes of scratch that the CPU implementation needs (aligned to 64); they do not grow with the number of vectors. */
+/* Bytes of scratch that the CPU implementation needs (aligned to 64): bounded, however many vectors there are. */
 typedef size_t zlg_kron_gradients_scratch_fn(const struct zlg_kron_gradients_args *args);
 ZLG_CPU_DECLARE(zlg_kron_gradients_scratch, zlg_kron_gradients_scratch_fn);
 
