@@ -106,11 +106,16 @@ static void two_stages(const struct zlg_chain *chain, int cut, bool trailing_fir
   s->workspace = s->together * (trailing_first ? leading->k * trailing->l : leading->l * trailing->k);
 }
 
+/* No device: the workers are cores. */
+static bool are_alike(const struct zlg_chain *chain) {
+  const int *kinds = chain->context->kinds;
+  return !kinds[ZLG_WORKER_OPENCL] && !kinds[ZLG_WORKER_CUDA];
+}
+
 /* Square links on processors: two stages, the trailing one first, make the same sums as one, so that the number of
  * workers may decide. */
 static bool splits_freely(const struct zlg_chain *chain, const struct zlg_links *links) {
-  const int *kinds = chain->context->kinds;
-  if (kinds[ZLG_WORKER_OPENCL] || kinds[ZLG_WORKER_CUDA]) return false;
+  if (!are_alike(chain)) return false;
   for (int i = 0; i < links->count; i++)
     if (links->p[i] != links->q[i]) return false;
   return true;
@@ -195,7 +200,7 @@ static void choose_block(const struct zlg_chain *chain, int64_t pass_lines, bool
                          struct zlg_chain_stage *stage) {
   const double line = zlg_chain_seconds(&stage->args), all = line * (double)pass_lines;
   const int *kinds = chain->context->kinds;
-  const bool alike = !kinds[ZLG_WORKER_OPENCL] && !kinds[ZLG_WORKER_CUDA];
+  const bool alike = are_alike(chain);
   const double wanted = alike ? 2 * max64(kinds[ZLG_WORKER_CPU], 1) : TASKS;
   const double most = kinds[ZLG_WORKER_CUDA] ? 8 * TASK_MOST : TASK_MOST;
   const double target = fmin(fmax(all / wanted, TASK_LEAST), most);
@@ -206,9 +211,9 @@ static void choose_block(const struct zlg_chain *chain, int64_t pass_lines, bool
   if (pieces > 2 && pieces < ALL_ALIKE) pieces = exp2(ceil(log2(pieces)));
   const int64_t register_lines = line_elements(chain);
   stage->block = ceil_div(stage->lines, (int64_t)pieces);
-  /* Few vectors to a task are long ones, which need no neighbours to fill registers, where they do not lie interleaved.
-   */
-  if (stage->block >= 8 * register_lines || interleaved)
+  /* Few vectors to a task are long ones, which need no neighbours to fill registers; where they lie interleaved, a
+   * core does, and a device is better off with more tasks. */
+  if (stage->block >= 8 * register_lines || stage->leading || (interleaved && alike))
     stage->block = ceil_div(stage->block, register_lines) * register_lines;
 }
 
@@ -223,8 +228,10 @@ static bool narrow_lines(const zlg_matrix *matrix) {
   return matrix && !matrix->data && matrix->order == ZLG_ROW_MAJOR;
 }
 
-/* Of vectors that lie interleaved: four lines of the cache, fewer where workers would be left without a block. */
+/* Of vectors that lie interleaved, on cores: four lines of the cache, fewer where workers would be left without a
+ * block. */
 static int64_t wide_block(const struct zlg_chain *chain, int64_t vectors) {
+  if (!are_alike(chain)) return 1;
   int64_t wide = 4 * line_elements(chain);
   while (wide > line_elements(chain) && ceil_div(vectors, wide) < chain->context->worker_count) wide /= 2;
   return wide;
