@@ -47,8 +47,8 @@ ZLG_API int zlg_kron_apply_right_batched(zlg_operator *A, zlg_op op, int64_t bat
  * are factors. X, dY and dX are memory or files; beta = 0 never reads dX or dF. One call costs about three products:
  * each task takes a block of columns of X and dY, computes what X is between the factors anew, and adds into an
  * accumulator in binary64 (sums of at most 256 products are taken in A's type). The bits do not depend on the number of
- * workers. Memory: per worker, one to a dozen or so vectors of all intermediate lengths, and accumulators of the factors'
- * sizes: ZLG_ELIMIT where they pass the context's limit. Waits until done. Errors as of zlg_apply(), by name;
+ * workers. Memory: per worker, one to a dozen or so vectors of all intermediate lengths, and accumulators of the
+ * factors' sizes: ZLG_ELIMIT where they pass the context's limit. Waits until done. Errors as of zlg_apply(), by name;
  * ZLG_ENOTSUP where A is no zlg_kron(). */
 ZLG_API int zlg_kron_gradient(zlg_operator *A, zlg_op op, double alpha, zlg_matrix *X, zlg_matrix *dY, double beta,
                               zlg_matrix *dX, zlg_matrix *const *dF);
