@@ -144,6 +144,11 @@ static int prepare(struct calibrator *c, zlg_worker_kind kind, const void *args)
   return status == ZLG_OK ? ZLG_OK : zlg_fail(c->context, status, "%s", message);
 }
 
+static int leave_out(struct calibrator *c) {
+  c->result->info.points_left_out++;
+  return ZLG_OK;
+}
+
 static int measure_case(struct calibrator *c, zlg_worker_kind kind, const void *args, const struct zlg_case *what) {
   struct zlg_curve *curve = curve_of(&c->model, kind);
   zlg_model_point point;
@@ -151,11 +156,12 @@ static int measure_case(struct calibrator *c, zlg_worker_kind kind, const void *
     c->result->info.points_kept++;
     return ZLG_OK;
   }
-  if (too_long(c, curve, args)) return ZLG_OK;
+  if (too_long(c, curve, args)) return leave_out(c);
   int status = prepare(c, kind, args);
   if (status != ZLG_OK) return status;
   status = zlg_measure(c->context, c->codelet, args, what, c->workers[kind], c->options->samples, &point);
-  if (status == ZLG_ENODEV) return ZLG_OK; /* no implementation for this kind, or a device that lacks what it needs */
+  /* No implementation for this kind, or a device that lacks what it needs. */
+  if (status == ZLG_ENODEV) return leave_out(c);
   if (status != ZLG_OK) return status;
   if (!(point.seconds > 0))
     return zlg_fail(c->context, ZLG_ERUNTIME, "%s/%s took no time that could be measured", c->codelet->name,

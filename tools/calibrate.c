@@ -166,6 +166,9 @@ static int print_text(const struct calibrate *job, const zlg_context *context, c
   print_checks(info, terminal_is(STDOUT_FILENO) ? terminal_width(STDOUT_FILENO) : 0);
   printf("\n  time      %s; %lld points measured, %lld kept from before\n", show_seconds(info->seconds).s,
          (long long)info->points_measured, (long long)info->points_kept);
+  if (info->points_left_out > 0)
+    printf("  left out  %lld points: a task of such a size takes too long here, or its worker cannot do it\n",
+           (long long)info->points_left_out);
   printf("  limits    a core: %s f32, %s f64; triad %s, all cores %s\n", show_count(limits->fma_f32, "FMA/s").s,
          show_count(limits->fma_f64, "FMA/s").s, show_count(limits->triad, "B/s").s,
          show_count(limits->triad_all, "B/s").s);
@@ -192,13 +195,13 @@ static int print_calibration_json(const struct calibrate *job, const zlg_context
     json_array_append_new(links, json_pack("{s:i, s:i, s:o, s:o}", "from", info->links[i].from, "to", info->links[i].to,
                                            "bytes_per_second", number_json(info->links[i].bytes_per_second), "latency",
                                            number_json(info->links[i].latency)));
-  return print_json(json_pack("{s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "version",
-                              zlg_version(), "command", "calibrate", "directory", text_json(directory_of(job, context)),
-                              "seconds", number_json(info->seconds), "points_measured",
-                              (json_int_t)info->points_measured, "points_kept", (json_int_t)info->points_kept, "checks",
-                              checks, "links", links, "limits", "fma_f32", number_json(info->limits.fma_f32), "fma_f64",
-                              number_json(info->limits.fma_f64), "triad", number_json(info->limits.triad), "triad_all",
-                              number_json(info->limits.triad_all)));
+  return print_json(json_pack(
+      "{s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:{s:o, s:o, s:o, s:o}}", "version", zlg_version(), "command",
+      "calibrate", "directory", text_json(directory_of(job, context)), "seconds", number_json(info->seconds),
+      "points_measured", (json_int_t)info->points_measured, "points_kept", (json_int_t)info->points_kept,
+      "points_left_out", (json_int_t)info->points_left_out, "checks", checks, "links", links, "limits", "fma_f32",
+      number_json(info->limits.fma_f32), "fma_f64", number_json(info->limits.fma_f64), "triad",
+      number_json(info->limits.triad), "triad_all", number_json(info->limits.triad_all)));
 }
 
 /* A calibration that contradicts itself is still written, since it is what was measured; but the user is told. */

@@ -73,6 +73,7 @@ ZLG_API void zlg_calibration_release(zlg_calibration *calibration);
 typedef struct zlg_calibration_info {
   double seconds;
   int64_t points_measured, points_kept;
+  int64_t points_left_out; /* one such task would take over 0.15 seconds, or the device lacks what it needs */
   zlg_machine_limits limits;
   int check_count; /* worker kinds */
   const zlg_calibration_check *checks;

@@ -20,7 +20,14 @@ static zlg_calibration_options brief(void) {
   return options;
 }
 
-static int64_t calls, last_done, last_total;
+/* Codelets that are watched may take so long that points are left out. */
+#ifdef __SANITIZE_THREAD__
+#define SLOW true
+#else
+#define SLOW false
+#endif
+
+static int64_t calls, last_done, last_total, left_out;
 static int cancel_at;
 
 static int on_progress(void *user, const zlg_calibration_progress *now) {
@@ -57,7 +64,7 @@ static int brief_models(void) {
 }
 
 static void check_points(const zlg_model_info *model) {
-  CHECK(model->point_count >= 3 && model->unseen_count >= 1);
+  if (left_out == 0) CHECK(model->point_count >= 3 && model->unseen_count >= 1);
   for (int i = 0; i < model->point_count; i++) {
     const zlg_model_point *p = &model->points[i];
     CHECK(p->samples >= 25 && p->seconds > 0 && p->deviation >= 0 && p->outliers >= 0);
@@ -103,6 +110,9 @@ static void a_short_calibration_measures_resumes_and_keeps(void) {
   ZLG_CHECK_OK(zlg_calibrate(context, &options, &calibration), context);
   ZLG_CHECK_OK(zlg_calibration_get_info(calibration, &info), context);
   CHECK(info.points_kept == 1 && info.points_measured > 10 && calls == last_total);
+  left_out = info.points_left_out;
+  CHECK(left_out == 0 || SLOW);
+  if (left_out > 0) printf("  %lld points take too long here\n", (long long)left_out);
   CHECK(info.check_count == worker_kinds() && info.limits.fma_f32 > info.limits.fma_f64 && info.limits.triad > 0);
   CHECK((info.link_count > 0) == (zlg_test_mode() != ZLG_TEST_CPU));
   for (int i = 0; i < info.check_count; i++) {
@@ -119,7 +129,8 @@ static void a_short_calibration_measures_resumes_and_keeps(void) {
   calls = last_done = 0;
   ZLG_CHECK_OK(zlg_calibrate(context, &options, &calibration), context);
   ZLG_CHECK_OK(zlg_calibration_get_info(calibration, &info), context);
-  CHECK(info.points_measured == 0 && info.points_kept == last_total);
+  CHECK(info.points_measured == 0 && info.points_kept + info.points_left_out == last_total);
+  CHECK(info.points_left_out == left_out);
   zlg_calibration_release(calibration);
   ZLG_CHECK_OK(zlg_context_machine(context, &machine), context);
   check_models(machine.model_directory, brief_models());
