@@ -45,8 +45,8 @@ typedef struct zlg_context_options {
                             of which a quarter at most stages each of a file's operands */
   double direct_seconds; /* problems predicted to be shorter run at once in the calling thread, without a task;
                             0: never; negative: the default, 100 microseconds */
-  int64_t tile_rows,
-      tile_columns; /* 0: chosen from sizes and caches; else the tile shape of every product (for tests) */
+  int64_t tile_rows, tile_columns; /* 0: chosen from sizes and caches; else the tile shape of every product (for tests:
+                                      StarPU can hang where several devices hold fewer than a dozen such tiles each) */
   zlg_progress_fn progress;
   void *progress_user;
 } zlg_context_options;
