@@ -70,7 +70,7 @@ static void check_points(const zlg_model_info *model) {
     CHECK(p->samples >= 25 && p->seconds > 0 && p->deviation >= 0 && p->outliers >= 0);
     CHECK(i == 0 || p->size > model->points[i - 1].size);
   }
-  CHECK(model->a >= 0 && model->c >= 0 && model->b > 0);
+  if (model->point_count >= 3) CHECK(model->a >= 0 && model->c >= 0 && model->b > 0);
 }
 
 static void check_models(const char *directory, int wanted) {
